@@ -14,13 +14,14 @@ CLOUD := tests/modules/aws tests/modules/gcp tests/leftovers tests/roles
 IMAGES := tests/images tests/modules/image
 CLUSTER := tests/kube $(wildcard tests/sandbox/kube/test_controllers*.py tests/sandbox/kube/test_kubelet*.py tests/sandbox/kube/test_operators*.py)
 APART := tests/trainer tests/launch/end_to_end tests/fuzz $(CLOUD) $(IMAGES) $(CLUSTER)
+COVERED ?= $(addprefix --ignore ,$(APART))
 FUZZ_INPUTS ?= 20000
 export FUZZ_SEED
 LAUNCH ?= tests/launch/end_to_end tests/roles/test_gcp_training.py
 # What holds for any API server, and is asked of a real one, too.
 KUBE := tests/sandbox/kube/test_conformance.py tests/modules/k8s tests/kube
 
-.PHONY: quickstart test test-differential test-trainer test-launch test-cloud test-images test-cluster test-kube fuzz drills lint bench bench-launch \
+.PHONY: quickstart test test-coverage test-differential test-ansible test-trainer test-launch test-cloud test-images test-cluster test-kube fuzz drills lint bench bench-launch \
   bench-trainer bench-aws bench-kube kube-assets trainer-ready packages kube-packages image-packages clean
 
 quickstart: $(TRAINS) packages  ## set up, and train GPT-2 with DeepSpeed ZeRO-1 on two SSH nodes of this machine
@@ -28,6 +29,13 @@ quickstart: $(TRAINS) packages  ## set up, and train GPT-2 with DeepSpeed ZeRO-1
 
 test: $(READY) packages  ## everything that is quick
 	$(RUN) pytest -n 2 $(addprefix --ignore ,$(APART))
+
+test-coverage: export COVERAGE_FILE := $(CURDIR)/.coverage
+test-coverage: $(READY) packages  ## the lines that the quick tests run, in the processes they start as well; COVERED=tests/engine takes some
+	$(RUN) coverage erase
+	$(RUN) coverage run -m pytest -n 2 $(COVERED)
+	$(RUN) coverage combine -q
+	$(RUN) coverage report --skip-covered --sort=cover
 
 test-cloud: $(READY) $(AWS_CLI) packages  ## cloud modules and roles against the pretend clouds, looked at with the real aws and gcloud
 	$(RUN) pytest -n 2 -m "not drill and not processes" $(CLOUD)
@@ -51,10 +59,13 @@ test-trainer: $(TRAINER_READY)  ## the trainer, with real processes that train; 
 	OMP_NUM_THREADS=1 $(RUN) pytest tests/trainer --confcutdir tests/trainer
 
 test-launch: $(READY) $(TRAINS) packages  ## training across nodes: real sshd, real processes, real faults; takes some minutes
-	$(RUN) pytest $(LAUNCH)
+	$(RUN) pytest -n 3 --dist loadfile $(LAUNCH)
 
 test-differential: $(READY) packages  ## the same playbooks by ansible-core, side by side instead of recorded
 	PLAYRUNNER_DIFFERENTIAL=live $(RUN) pytest tests/differential -n 2
+
+test-ansible: $(READY) packages  ## ansible-core's own integration targets, by both; needs root; TARGETS="copy file" takes some
+	$(RUN) tests.ansible_suite $(TARGETS)
 
 lint: $(READY)
 	$(RUN) ruff check .
@@ -65,6 +76,7 @@ lint: $(READY)
 
 bench: $(READY) packages  ## against the tools people use today; takes about an hour, most of it Ansible's
 	$(RUN) benchmarks.runner
+	$(RUN) benchmarks.collections
 
 bench-launch: $(TRAINS) packages  ## from the command to the first step, against the same ranks started by hand
 	$(RUN) benchmarks.launch
@@ -117,7 +129,7 @@ define install
 endef
 
 packages:  ## what tests and the sandbox need from Debian
-	$(call install,sshd:openssh-server ssh:openssh-client sudo:sudo git:git ip:iproute2)
+	$(call install,sshd:openssh-server ssh:openssh-client sudo:sudo git:git ip:iproute2 iptables:iptables svn:subversion)
 
 kube-packages:  ## kubectl, and names for the sandbox's pods
 	$(call install,kubectl:kubernetes-client)

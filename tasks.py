@@ -4,16 +4,9 @@ import gc
 import sys
 
 gc.disable()  # nothing is worth collecting while the program loads; a run turns it on again
-sys.dont_write_bytecode = (
-    sys.flags.dont_write_bytecode == 1
-)  # Invoke keeps none: each start would compile all of us anew
+# Invoke turns bytecode off: each start would compile all of our modules again.
+sys.dont_write_bytecode = sys.flags.dont_write_bytecode == 1
 
-from pathlib import Path  # noqa: E402
+from playrunner.commands.program import verbs  # noqa: E402
 
-from playrunner.commands.flags import check_surroundings, extend_invoke  # noqa: E402
-from playrunner.commands.namespace import namespace  # noqa: E402
-
-check_surroundings()
-extend_invoke()
-
-ns = namespace(Path(__file__).parent / "roles", sys.argv[1:])
+ns = verbs(sys.argv[1:])

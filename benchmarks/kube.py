@@ -211,7 +211,7 @@ def main() -> int:
         " cores; seconds are medians\n"
     )
     print(f"{'':<16}{'kubectl':>9}{'ours':>9}{'ratio':>8}")
-    verdicts = []
+    results = []
     for title, which, goal in (
         ("first", "first", GOAL_FIRST),
         ("nothing to do", "again", GOAL_AGAIN),
@@ -219,10 +219,10 @@ def main() -> int:
         theirs, own = (
             statistics.median(getattr(times[name], which)) for name in ("kubectl", "ours")
         )
-        verdicts.append(own / theirs <= goal)
+        results.append(own / theirs <= goal)
         print(
             f"{title:<16}{theirs:>9.2f}{own:>9.2f}{own / theirs:>8.2f}   goal {goal}x:"
-            f" {'pass' if verdicts[-1] else 'miss'}"
+            f" {'pass' if results[-1] else 'miss'}"
         )
     making, again = (
         statistics.median(times["kubectl"].first),
@@ -230,9 +230,9 @@ def main() -> int:
     )
     print(
         f"\nour nothing to do against kubectl's first: {again / making:.2f}x (no goal: above,"
-        " kubectl has nothing to do, too)"
+        " kubectl has nothing to do either)"
     )
-    return 0 if all(verdicts) else 1
+    return 0 if all(results) else 1
 
 
 if __name__ == "__main__":

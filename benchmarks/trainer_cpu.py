@@ -30,11 +30,13 @@ class Block(nn.Module):
     def __init__(self):
         super().__init__()
         self.n1, self.n2 = nn.LayerNorm(64), nn.LayerNorm(64)
-        self.qkv, self.out, self.up, self.down = nn.Linear(64, 192), nn.Linear(64, 64), nn.Linear(64, 256), nn.Linear(256, 64)
+        self.qkv, self.out = nn.Linear(64, 192), nn.Linear(64, 64)
+        self.up, self.down = nn.Linear(64, 256), nn.Linear(256, 64)
     def forward(self, x):
         b, t, c = x.shape
         q, k, v = (y.view(b, t, 2, 32).transpose(1, 2) for y in self.qkv(self.n1(x)).split(c, 2))
-        x = x + self.out(functional.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(b, t, c))
+        heads = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(heads.transpose(1, 2).reshape(b, t, c))
         return x + self.down(functional.gelu(self.up(self.n2(x)), approximate="tanh"))
 tokens, places = nn.Embedding(512, 64), nn.Embedding(64, 64)
 model = nn.ModuleList([tokens, places, Block(), Block(), nn.LayerNorm(64)])

@@ -41,18 +41,24 @@ def _words(text: str) -> list[str]:
 
 
 OURS = _words("""
-    train.steps=100 train.batch_size=64 train.device_batch_size=64 train.device=cuda train.precision=bf16-master
-    train.strategy.name=ddp train.model.dropout=0.0 train.model.upcast_attention=false train.fast.compile=model
-    train.fast.cuda_graphs=true train.fast.padded_vocab=128 train.fast.fused_loss=true train.checkpoint.schedule=[]
+    train.steps=100 train.batch_size=64 train.device_batch_size=64 train.device=cuda
+    train.precision=bf16-master
+    train.strategy.name=ddp train.model.dropout=0.0 train.model.upcast_attention=false
+    train.fast.compile=model
+    train.fast.cuda_graphs=true train.fast.padded_vocab=128 train.fast.fused_loss=true
+    train.checkpoint.schedule=[]
     train.checkpoint.every=0 train.checkpoint.at_start=false
     train.data.source=tokens train.data.validation_fraction=0 train.log.every=20
     train.log.style=plain train.schedule.warmup_steps=10
 """)
 OURS_LLAMA = OURS + _words(
     """
-    train.log.every=10 train.batch_size={batch} train.device_batch_size={batch} train.model.layers={layers}
-    train.model.heads={heads} train.model.width={width} train.model.mlp_width={mlp} train.model.context={length}
-    train.model.vocab_size={vocab} train.strategy.activation_checkpointing=false train.strategy.activation_offload=false
+    train.log.every=10 train.batch_size={batch} train.device_batch_size={batch}
+    train.model.layers={layers}
+    train.model.heads={heads} train.model.width={width} train.model.mlp_width={mlp}
+    train.model.context={length}
+    train.model.vocab_size={vocab} train.strategy.activation_checkpointing=false
+    train.strategy.activation_offload=false
     train.data.stream=false train.evaluate.every=0
 """.format(**LLAMA)
 )

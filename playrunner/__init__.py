@@ -25,13 +25,18 @@ inventory   reads inventories: hosts, groups, their variables, and host patterns
 results     Result and Recap: what one step did on one host, and the counts of a run
 model       Play, Block, Step and Role: a playbook as values
 options     the flags that all commands share
+plugins     modules and plugins written for Ansible: in library/, roles and collections
+project     where roles, manifests, playbooks and inventories are found: the project, the package
 hostside    code that is sent to hosts and runs inside the agent (Python 3.9, standard library)
+config      reads the user's ansible.cfg and ANSIBLE_* variables
 text        guarded YAML and JSON readers, safe paths, suggestions for misspelled names
+vault       encrypted values and files: format, passwords, and the texts output has to hide
 errors      named errors, each with its exit code
 
 Outside the layers:
 
 sandbox     the local sandbox: hosts, AWS, Google Cloud and Kubernetes to rehearse runbooks with
+__main__    `python -m playrunner`, the same as the `playrunner` command
 eks_token   `python -m playrunner.eks_token`, the program that EKS kubeconfig files name
 gke_token   `python -m playrunner.gke_token`, the program that GKE kubeconfig files name
 """

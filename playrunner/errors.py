@@ -1,8 +1,9 @@
-"""Named errors, each with its exit code; what a user reads when something cannot go on."""
+"""Named errors, each with its exit code; their text is what a user reads."""
 
 from __future__ import annotations
 
 import errno
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -18,20 +19,20 @@ class Place:
 
 
 class PlayrunnerError(Exception):
-    """Anything this program says on purpose; what escapes as another type is a defect."""
+    """An expected error with a message for the user; any other exception is a defect."""
 
     exit_code = 1
+    json_fields: Mapping[str, object] = {}  # beside the message, under --json
 
 
 class NotWritten(PlayrunnerError):
-    """This machine could not write what the work says or records: its disk is full, or may not be
-    written."""
+    """This machine could not write output or records: its disk is full or read-only."""
 
     exit_code = 8
 
 
 class BadInput(PlayrunnerError):
-    """A flag, playbook, inventory or template that cannot be used; found before a host is touched."""
+    """A flag, playbook, inventory or template that is wrong; found before a host is touched."""
 
     exit_code = 5
 
@@ -40,20 +41,31 @@ class BadInput(PlayrunnerError):
         super().__init__(f"{_in_one_line(str(place))}: {self.message}" if place else self.message)
 
 
+class NotDecrypted(BadInput):
+    """A text encrypted with vault that no given password decrypts."""
+
+
 def _in_one_line(text: str) -> str:
-    """What is refused may be part of the message: line ends and what a terminal would obey are
-    shown as escapes."""
+    """The text with line ends and control characters as escapes: it may quote hostile input."""
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
+class BadArgument(BadInput):
+    """An argument that a module cannot take; `result` is the message of a step that fails by it at
+    run time, in the words that playbooks written for Ansible look for."""
+
+    def __init__(self, message: str, place: Place | None, result: str) -> None:
+        super().__init__(message, place)
+        self.result = result
+
+
 class BadSetting(BadInput):
-    """A connection setting that can never be used, whatever steps do before: refused before the
-    first one."""
+    """A connection setting that no step could make valid: refused before the first step."""
 
     def __init__(self, message: str, place: Place | None = None) -> None:
-        # What a terminal would obey is shown: such text may be part of what is refused.
+        # Control characters are escaped: the message may quote hostile input.
         super().__init__(
             "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in message),
             place,
@@ -61,21 +73,29 @@ class BadSetting(BadInput):
 
 
 class StepFailed(PlayrunnerError):
-    """A step did not do what it says; carries what the module returned."""
+    """A step failed."""
 
     exit_code = 2
 
 
 class HostUnreachable(PlayrunnerError):
-    """A host or API does not answer; silence is never taken for absence."""
+    """A host or API does not answer; that never counts as absence of a resource."""
 
     exit_code = 4
 
 
+class TemplateFailed(StepFailed):
+    """A template file cannot be rendered; the message starts with the file's place."""
+
+
 class UndefinedVariable(PlayrunnerError):
-    """A template reads a name that nothing defines."""
+    """A template reads a name that nothing defines; `name` is empty where that is not known."""
 
     exit_code = 2
+
+    def __init__(self, message: str, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name
 
 
 class NotYet(PlayrunnerError):
@@ -100,8 +120,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE}
 
 
 def of_a_full_machine(error: BaseException) -> NotWritten | None:
-    """A full or read-only disk, or too many open files, as what to say of it; None for any other
-    error."""
+    """The error for a full or read-only disk, or too many open files; None for any other."""
     if not isinstance(error, OSError) or error.errno not in _FULL:
         return None
     return NotWritten(

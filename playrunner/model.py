@@ -1,4 +1,4 @@
-"""Play, Block, Step, Include, Role: a playbook as values, after loading and before running."""
+"""Play, Block, Step and Role: a playbook as values, after loading and before running."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 from playrunner.errors import Place
 from playrunner.text.written import TemplateText, is_template
 
-Position = tuple[
-    int, ...
-]  # where a step stands in its play; steps of an include get positions below the include's
+# The position of a step in its play; steps of an include have positions below the include's
+Position = tuple[int, ...]
+# In the position of a handler: it comes after everything that the step before it included
+AFTER_ITS_INCLUDES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,12 @@ class Role:
     vars: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)  # given where the role is called
     parents: tuple[str, ...] = ()
+    parent_paths: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
 class Keywords:
-    """What a play or block hands down to its steps; a step's own words win, `when`, tags and
+    """The keywords that steps inherit from plays and blocks; a step's own win, `when`, tags and
     variables add up."""
 
     when: tuple[Any, ...] = ()
@@ -52,6 +54,7 @@ class Keywords:
     throttle: Any = None
     timeout: Any = None
     any_errors_fatal: Any = None
+    notify: Any = None
     connection: Any = None
     remote_user: Any = None
     port: Any = None
@@ -92,7 +95,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Step:
-    """One task of a playbook: a module, its raw arguments, and the words around it."""
+    """One task of a playbook: a module, its raw arguments, and its keywords."""
 
     name: str
     module: str  # the canonical name: host.file, play.debug, aws.eks_cluster
@@ -116,12 +119,16 @@ class Step:
     # What an include hands down: its surroundings' keywords, not its own
     outer: Keywords | None = None
     params: Mapping[str, Any] = field(default_factory=dict)  # and its own variables
-    keep: Any = None  # stays when everything is torn down, unless asked for
+    action: str = ""  # the module as the playbook spells it
+    # What is wrong with its arguments or with what it includes: it fails if it is reached
+    refusal: str = ""
+    keep: Any = None  # teardown keeps it, unless --with-kept is given
+    whole: tuple[Any, ...] = ()  # templates that give several arguments at once
     implicit: bool = False  # the runner's own (gathering facts)
 
     @property
     def title(self) -> str:
-        """What the reader sees; the module's name stands in for a missing one."""
+        """The title that is shown; the module's name if the step has none."""
         text = self.name or self.module.rpartition(".")[2]
         if not self.role:
             return text
@@ -134,7 +141,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Block:
-    """Steps that share keywords, with what to do when one fails and what to do in any case."""
+    """Steps that share keywords, with the steps of `rescue` and `always`."""
 
     name: str
     body: tuple[Node, ...]
@@ -149,25 +156,23 @@ Node = Step | Block
 
 @dataclass(frozen=True)
 class Play:
-    """Which hosts, and what should be so on them."""
+    """A play: hosts, and the steps to run on them."""
 
     name: str
     hosts: Any
     place: Place
     directory: Path
     keywords: Keywords
-    sections: tuple[
-        tuple[Node, ...], ...
-    ]  # pre_tasks, roles, tasks, post_tasks: handlers run after each pair
+    # pre_tasks, roles, tasks, post_tasks: handlers run after each pair
+    sections: tuple[tuple[Node, ...], ...]
     handlers: tuple[Node, ...]
     roles: tuple[Role, ...]
     vars: Mapping[str, Any]
-    mentions: tuple[
-        tuple[Any, ...], ...
-    ] = ()  # the roles it names, each with its parameters and keywords
+    # The roles it names, each with its parameters and keywords
+    mentions: tuple[tuple[Any, ...], ...] = ()
     vars_files: tuple[Any, ...] = ()
     vars_prompt: tuple[Mapping[str, Any], ...] = ()
-    gather_facts: Any = True
+    gather_facts: Any = None  # None: as the configuration says, which is yes by default
     gather_subset: Any = None
     serial: tuple[Any, ...] = ()
     max_fail_percentage: Any = None
@@ -178,11 +183,11 @@ class Play:
 
 
 def steps_of(nodes: tuple[Node, ...]) -> list[Step]:
-    """Every step in reading order, blocks opened up."""
-    found: list[Step] = []
+    """Every step in reading order, including those of blocks."""
+    steps: list[Step] = []
     for node in nodes:
         if isinstance(node, Step):
-            found.append(node)
+            steps.append(node)
         else:
-            found += steps_of(node.body) + steps_of(node.rescue) + steps_of(node.always)
-    return found
+            steps += steps_of(node.body) + steps_of(node.rescue) + steps_of(node.always)
+    return steps

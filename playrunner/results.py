@@ -17,7 +17,7 @@ CENSORED = {"censored": HIDDEN}
 
 @dataclass(frozen=True)
 class Item:
-    """One turn of a loop."""
+    """The result of one loop item."""
 
     label: str
     status: str
@@ -53,7 +53,7 @@ class Result:
         return str(self.values.get("msg") or "")
 
     def counts(self) -> dict[str, int]:
-        """Its share of the recap."""
+        """What it adds to the recap."""
         if self.status == "failed" and self.ignored:
             return {"ok": 1, "ignored": 1, **({"changed": 1} if self.changed else {})}
         if self.status == "failed" and self.rescued:
@@ -65,7 +65,7 @@ class Result:
 
 @dataclass
 class Recap:
-    """How the hosts fared, and what took longest."""
+    """The counts of each host, and the slowest steps."""
 
     hosts: dict[str, dict[str, int]] = field(default_factory=dict)
     slowest: list[tuple[float, str, str]] = field(default_factory=list)

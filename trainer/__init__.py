@@ -1,11 +1,18 @@
 """The training program that launched processes run: `python -m trainer --profile gpt2-micro-smoke
 --output runs/one`.
 
-config.py      every setting, its default and why       profile.py    YAML profiles: inheritance, overrides, complaints
-data/          samples by number, in a seeded order     models/       GPT-2, Llama, BERT, an MLP: Hugging Face's names
-strategies/    ddp, fsdp, deepspeed, neuron             loop.py       the training loop
-checkpoint.py  save, verify, find, keep                 metrics.py    one JSON line per logged step
-gate.py        proves the network between the ranks     node/         what a node does for a run: keep, link, follow
+node/         on each node beside training: supervisor, heartbeats, log streaming (no torch)
+staging/      data and checkpoints copied to and from object stores (no torch)
+netcheck/     the network check before training (the gate), and all-reduce bandwidth
+loop/         the training loop, evaluation, metrics
+strategies/   ddp, fsdp, deepspeed, neuron
+checkpoint/   save, verify, find, upload and download checkpoints
+optim/        optimizers and learning rates
+models/       GPT-2, Llama, BERT, an MLP, with Hugging Face's parameter names
+data/         samples by number, in a seeded order
+distributed/  the process group, its store and each rank's progress file
+profile.py    YAML profiles: inheritance and overrides
+config.py     every setting, its default and why
 
-It imports nothing of the runner: the two meet in a command line, an environment and a profile file.
+It imports nothing of the runner: they share a command line, an environment and a profile file.
 """

@@ -12,7 +12,7 @@ from trainer.errors import BadInput, TrainerError
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Train; the exit code says how it ended: 0 done, 5 bad input, 6 the loss went wrong."""
+    """Train; exit codes: 0 done, 5 bad input, 6 bad loss or failed network check."""
     options = _parser().parse_args(arguments)
     from trainer.profile import read_profile
 
@@ -35,13 +35,17 @@ def _parser() -> argparse.ArgumentParser:
         help="a YAML file, or a name from trainer/profiles",
     )
     parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="as train.steps=100"
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="override a setting, as train.steps=100",
     )
     parser.add_argument(
         "--output",
         default="runs/default",
         metavar="DIR",
-        help="metrics.jsonl and checkpoints/ go there",
+        help="folder for metrics.jsonl and checkpoints/",
     )
     # DeepSpeed's launcher adds it to every command line; the environment says the same.
     parser.add_argument("--local_rank", "--local-rank", type=int, help=argparse.SUPPRESS)
@@ -49,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(profile: object, output: Path) -> None:
-    """All that can be known to be wrong before torch is even imported."""
+    """Everything that can be checked before torch is imported."""
     from trainer.config import Profile
     from trainer.validate import check
 
@@ -70,7 +74,7 @@ def _check(profile: object, output: Path) -> None:
 
         for setting, address in stores.items():
             check_store(setting, address)
-    existing = next(each for each in (output, *output.absolute().parents) if each.exists())
+    existing = next(path for path in (output, *output.absolute().parents) if path.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK):
         raise BadInput(
             f"--output {output}: cannot be written; {existing} is"
@@ -85,31 +89,29 @@ def _train(profile: object, output: Path) -> int:
 
     assert isinstance(profile, Profile)
     if os.environ.get("TRAINER_GATE"):
-        from trainer.netcheck.in_rank import prove_network
+        from trainer.netcheck.in_rank import check_network
 
-        code = prove_network()
+        code = check_network()
         if code or os.environ.get("TRAINER_GATE_ALONE"):
             return code
-    place = join(profile.train)
-    made = not any(place.gathered(output.exists()))  # all have looked before any makes it
+    processes = join(profile.train)
+    # All ranks look before any creates it
+    is_new = not any(processes.gathered(output.exists()))
     try:
         output.mkdir(parents=True, exist_ok=True)
-        run(profile, output, place)
+        run(profile, output, processes)
         leave()
         return 0
     except BadInput:
-        if made and place.first and not _began(output):
+        if is_new and processes.first and not _began(output):
             import shutil
 
-            shutil.rmtree(
-                output, ignore_errors=True
-            )  # nothing of a run that never began is left behind
+            shutil.rmtree(output, ignore_errors=True)  # a run that never began leaves nothing
         raise
 
 
 def _began(output: Path) -> bool:
-    """Whether there is anything to lose: data may turn out bad after days of training on what came
-    before it."""
+    """Whether training has begun: bad data may be found after days of it."""
     metrics = output / "metrics.jsonl"
     return any((output / "checkpoints").glob("step-*")) or (
         metrics.exists() and metrics.stat().st_size > 0
@@ -119,5 +121,5 @@ def _began(output: Path) -> bool:
 if __name__ == "__main__":
     code = main()
     sys.stdout.flush()
-    # Straight out: a failed rank must not wait at exit for peers that will never come.
+    # Without cleanup: a failed rank must not wait for its peers at exit.
     os._exit(code)

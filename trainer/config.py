@@ -1,6 +1,6 @@
 """Every setting of a run, its default and why.
 
-A profile has two halves: `launch` says where the processes come from and is read by whoever starts
+A profile has two halves: `launch` says where the processes come from and is read by what starts
 them, `train` says what they do. The classes below are the schema: a key that is no field here is an
 error.
 """
@@ -17,7 +17,7 @@ class Launch:
 
     nodes: int = 1  # machines
     processes_per_node: int = 1  # one per accelerator, or per pair of cores on CPU machines
-    # direct: one process after another, told their place by environment variables
+    # direct: each process is started with its rank in environment variables
     launcher: Literal["direct", "torchrun", "deepspeed", "elastic", "volcano", "pytorchjob"] = (
         "direct"
     )
@@ -59,7 +59,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Distill:
-    """Learning from a teacher: alpha_ce * T^2 * KL + alpha_clm * cross-entropy + alpha_mse * MSE."""
+    """Distillation: alpha_ce * T^2 * KL + alpha_clm * cross-entropy + alpha_mse * MSE."""
 
     # A folder in Hugging Face format, `fresh` for an untrained one, "" for no teacher
     teacher: str = ""
@@ -170,8 +170,7 @@ class Checkpoint:
     at_start: bool = False  # also before the first step
     asynchronous: bool = True  # training goes on while files are written
     verify: bool = True  # compare checksums before loading
-    # load also what is more than tensors, as the libraries would: whoever could write such a
-    # checkpoint can run code here
+    # also load pickles, as the libraries would: the author of such a checkpoint can run code here
     trust: bool = False
     # auto: the newest complete one here, else in the store of `upload`, if any; never; or a
     # checkpoint's folder, or the address of one or of a run's in a store, as s3://bucket/run

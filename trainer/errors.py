@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class TrainerError(Exception):
-    """Anything this program says on purpose; what escapes as another type is a defect."""
+    """An expected failure with a message for the user; any other exception is a bug."""
 
     exit_code = 1
 
@@ -15,8 +15,7 @@ class BadInput(TrainerError):
     exit_code = 5
 
     def __init__(self, message: str) -> None:
-        # What is refused may be part of the message: line ends and control characters are shown as
-        # escapes.
+        # The message may quote bad input: line ends and control characters are escaped.
         super().__init__(
             "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in message)
         )
@@ -29,7 +28,7 @@ class Unhealthy(TrainerError):
 
 
 class AskedToEnd(TrainerError):
-    """SIGTERM from somebody other than whoever keeps the run: it is saved, and not over."""
+    """SIGTERM without a request to end the run: its state is saved and it can resume."""
 
     exit_code = 75
 

@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="also what could run code here: only if you trust whoever wrote it",
+        help="also load pickles that could run code: only if you trust their author",
     )
     options = parser.parse_args(arguments)
     try:
@@ -132,7 +132,7 @@ def _transformers_model(model: Model) -> Any:
         return found
     if model.kind == "llama":
         return LlamaForCausalLM(
-            LlamaConfig(
+            LlamaConfig(  # type: ignore[call-arg]  # its class has rope_theta, its stub has not
                 vocab_size=model.vocab_size,
                 hidden_size=model.width,
                 intermediate_size=model.mlp_width or 4 * model.width,

@@ -18,6 +18,7 @@ from trainer.errors import BadInput, nearest
 from trainer.profile_text import Located, shown
 
 BUNDLED = Path(__file__).parent / "profiles"
+PROJECT = Path("profiles")  # of the project one stands in; before those that are bundled
 MOST_FILES = 50  # that one profile inherits from, directly or not
 
 
@@ -26,33 +27,37 @@ def read_profile(name: str, overrides: Iterable[str] = ()) -> Profile:
     merged = _inherited(_find(name), (), [])
     for text in overrides:
         merged = _merge(merged, _override(text))
-    found = _build(Profile, merged, "")
-    assert isinstance(found, Profile)
-    return found
+    profile = _build(Profile, merged, "")
+    assert isinstance(profile, Profile)
+    return profile
 
 
 def from_plain(values: dict[str, Any]) -> Profile:
     """The profile a checkpoint was written with."""
     if not isinstance(values, dict):
         raise BadInput(f"the checkpoint's profile is a mapping of settings, not {shown(values)}")
-    found = _build(Profile, _placed(values), "")
-    assert isinstance(found, Profile)
-    return found
+    profile = _build(Profile, _placed(values), "")
+    assert isinstance(profile, Profile)
+    return profile
 
 
-def _find(name: str, beside: Path | None = None, place: str = "") -> Path:
-    candidates = [Path(name)] if beside is None else [beside / name, beside / f"{name}.yaml"]
+def _find(name: str, beside: Path | None = None, location: str = "") -> Path:
+    candidates = (
+        [Path(name), PROJECT / f"{name}.yaml"]
+        if beside is None
+        else [beside / name, beside / f"{name}.yaml"]
+    )
     try:
         for path in [*candidates, BUNDLED / f"{name}.yaml", BUNDLED / name]:
             if path.is_file():
                 return path
     except (OSError, ValueError) as error:  # a name that no file can have
         raise BadInput(
-            f"{place}no profile can be named {shown(name)}:"
+            f"{location}no profile can be named {shown(name)}:"
             f" {getattr(error, 'strerror', None) or error}"
         ) from None
     raise BadInput(
-        f'{place}no profile "{name[:100]}"'
+        f'{location}no profile "{name[:100]}"'
         + nearest(name[:100], [path.stem for path in BUNDLED.glob("*.yaml")])
     )
 
@@ -69,7 +74,7 @@ def _inherited(path: Path, children: tuple[Path, ...], read: list[Path]) -> Loca
     own = profile_text.read(path)
     merged = Located()
     for parent in _parents(own):
-        found = _find(parent, path.parent, f"{own.place('inherit')}: ")
+        found = _find(parent, path.parent, f"{own.location('inherit')}: ")
         merged = _merge(merged, _inherited(found, (*children, real), read))
     own.pop("inherit", None)
     return _merge(merged, own)
@@ -80,7 +85,7 @@ def _parents(own: Located) -> list[str]:
     named = [given] if isinstance(given, str) else given
     if not isinstance(named, list) or not all(isinstance(one, str) and one for one in named):
         raise BadInput(
-            f"{own.place('inherit')}: inherit is the name of a profile, or a list of names, not"
+            f"{own.location('inherit')}: inherit is the name of a profile, or a list of names, not"
             f" {shown(given)}"
         )
     return named
@@ -100,20 +105,20 @@ def _override(text: str) -> Located:
     dotted, equals, value = text.partition("=")
     if not equals:
         raise BadInput(f'--set {text}: write it as name=value, as in "train.steps=100"')
-    keys, place = dotted.strip().split("."), f"--set {shown(text)[1:-1]}"
+    keys, location = dotted.strip().split("."), f"--set {shown(text)[1:-1]}"
     if len(keys) > profile_text.MOST_NESTED:
-        raise BadInput(f"{place}: no setting is {len(keys)} levels deep")
+        raise BadInput(f"{location}: no setting is {len(keys)} levels deep")
     try:
         inner: Any = profile_text.parse(value, "")
     except BadInput:
         inner = value
     for key in reversed(keys):
-        inner = Located({key: inner}, {key: place})
+        inner = Located({key: inner}, {key: location})
     return typing.cast(Located, inner)
 
 
 def _merge(under: Located, over: Located) -> Located:
-    merged = Located(under, {**under.places, **over.places})
+    merged = Located(under, {**under.locations, **over.locations})
     for key, value in over.items():
         below = under.get(key)
         merged[key] = (
@@ -132,12 +137,12 @@ def _build(kind: type, values: Located, path: str) -> Any:
         if key not in fields:
             what = f'"{path}{key}"' if path else f'"{key}"'
             raise BadInput(
-                f"{values.place(key)}: there is no setting {what}{nearest(key, sorted(fields))}"
+                f"{values.location(key)}: there is no setting {what}{nearest(key, sorted(fields))}"
             )
         try:
             given[key] = _convert(hints[key], value, f"{path}{key}.")
         except (TypeError, ValueError) as error:
-            raise BadInput(f"{values.place(key)}: {path}{key} {error}") from None
+            raise BadInput(f"{values.location(key)}: {path}{key} {error}") from None
     return kind(**given)
 
 

@@ -26,14 +26,14 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 class Located(dict[str, Any]):
     """A mapping that knows where each of its keys was written."""
 
-    places: dict[str, str]
+    locations: dict[str, str]
 
-    def __init__(self, values: Any = (), places: dict[str, str] | None = None) -> None:
+    def __init__(self, values: Any = (), locations: dict[str, str] | None = None) -> None:
         super().__init__(values)
-        self.places = places or {}
+        self.locations = locations or {}
 
-    def place(self, key: str) -> str:
-        return self.places[key]
+    def location(self, key: str) -> str:
+        return self.locations[key]
 
 
 def read(path: Path) -> Located:
@@ -115,7 +115,7 @@ def _refuse_excess(text: str, file: str) -> None:
 def _value(node: yaml.Node, loader: Any, file: str) -> Any:
     line = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode) and node.tag == "tag:yaml.org,2002:map":
-        found = Located()
+        mapping = Located()
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
                 raise BadInput(
@@ -123,11 +123,11 @@ def _value(node: yaml.Node, loader: Any, file: str) -> Any:
                     " list or mapping"
                 )
             key = str(_plain(key_node, loader, file))
-            found.places[key] = f"{file}:{key_node.start_mark.line + 1}"
-            found[key] = _value(value_node, loader, file)
-        return found
+            mapping.locations[key] = f"{file}:{key_node.start_mark.line + 1}"
+            mapping[key] = _value(value_node, loader, file)
+        return mapping
     if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
-        return [_value(one, loader, file) for one in node.value]
+        return [_value(item, loader, file) for item in node.value]
     if not isinstance(node, yaml.ScalarNode):
         raise BadInput(f"{file}:{line}: {node.tag} is no kind of value that a profile has")
     return _plain(node, loader, file)
@@ -136,16 +136,16 @@ def _value(node: yaml.Node, loader: Any, file: str) -> Any:
 def _plain(node: yaml.ScalarNode, loader: Any, file: str) -> Any:
     line = node.start_mark.line + 1
     try:
-        found = loader.construct_object(node, deep=True)
-        shown_well = isinstance(found, (str, int, float, type(None))) and (
-            not isinstance(found, int) or abs(found) < 2**63
+        value = loader.construct_object(node, deep=True)
+        shown_well = isinstance(value, (str, int, float, type(None))) and (
+            not isinstance(value, int) or abs(value) < 2**63
         )
     except (ValueError, TypeError, OverflowError, LookupError, AttributeError) as error:
         raise BadInput(f"{file}:{line}: not valid YAML: {shown(str(error))[1:-1]}") from None
-    if isinstance(found, str) and _CONTROL.search(found):
+    if isinstance(value, str) and _CONTROL.search(value):
         raise BadInput(f"{file}:{line}: a text holds a control character")
     if shown_well:
-        return found
-    if isinstance(found, int):
-        raise BadInput(f"{file}:{line}: {shown(found)} is too large a number")
+        return value
+    if isinstance(value, int):
+        raise BadInput(f"{file}:{line}: {shown(value)} is too large a number")
     return str(node.value)  # a date, or bytes: the text as it was written

@@ -2,8 +2,8 @@
 address alone.
 
 By itself torchrun has the store listen on all addresses and unpickles whatever is put there. Here
-only the classes of its own meeting can come out of it. The name under which nodes meet comes from
-the run's token, so that it is on no command line.
+only the classes of its own rendezvous are unpickled. The rendezvous id comes from the run's token,
+so that it is on no command line.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _ALLOWED = {
 }
 
 
-class MeetingState:
-    """What torch's module for the meeting uses of `pickle`."""
+class RendezvousState:
+    """The part of `pickle` that torch's rendezvous module uses."""
 
     PickleError = pickle.PickleError
     dumps = staticmethod(pickle.dumps)
@@ -42,7 +42,7 @@ class MeetingState:
         return read_pickle(io.BytesIO(data), _ALLOWED)
 
 
-def main(words: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     from torch.distributed import run
     from torch.distributed.elastic.rendezvous import (
         c10d_rendezvous_backend,
@@ -53,19 +53,19 @@ def main(words: list[str]) -> None:
     for module, name, ours in (
         (c10d_rendezvous_backend, "TCPStore", store_at),
         (static_tcp_rendezvous, "TCPStore", store_at),
-        (dynamic_rendezvous, "pickle", MeetingState),
+        (dynamic_rendezvous, "pickle", RendezvousState),
     ):
-        if not hasattr(module, name):  # another torch than those this was made for
+        if not hasattr(module, name):  # an unknown version of torch
             print(
-                f"torchrun: {module.__name__} has no {name} here: its store listens on all"
-                " addresses",
+                f"torchrun: {module.__name__} has no {name}: the rendezvous store listens"
+                " on all addresses",
                 file=sys.stderr,
             )
         setattr(module, name, ours)
-    run.main([*_meeting_name(), *words])
+    run.main([*_rendezvous_id(), *arguments])
 
 
-def _meeting_name() -> list[str]:
+def _rendezvous_id() -> list[str]:
     token = run_token()
     return [f"--rdzv-id={mac(token, b'meeting').decode()[:32]}"] if token else []
 

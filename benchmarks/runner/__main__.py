@@ -1,4 +1,5 @@
-"""`python -m benchmarks.runner`: the twenty steps by every tool, or our own growth with --scaling."""
+"""`python -m benchmarks.runner`: the twenty steps by every tool, or our own growth with
+--scaling."""
 
 from __future__ import annotations
 
@@ -34,11 +35,11 @@ def main() -> int:
     with stage_of(max(asked.hosts)) as stage:
         for hosts in asked.hosts:
             scores += play_rounds(stage.of_size(hosts), chosen, _repeats(chosen, asked.repeat))
-    verdicts = list(goals.verdicts(scores))
+    goal_results = list(goals.goal_results(scores))
     print(tables.score_table(scores))
     if "ours" in asked.tools:
-        verdicts.append(goals.list_verdict(scaling.list_ratio()))
-        print("\n" + tables.verdict_table(verdicts))
+        goal_results.append(goals.list_goal_result(scaling.list_ratio()))
+        print("\n" + tables.goal_table(goal_results))
     if asked.json:
         text = json.dumps([score.as_json() for score in scores], indent=2)
         asked.json.write_text(text + "\n")
@@ -48,7 +49,7 @@ def main() -> int:
 def _show_scaling(repeats: int) -> int:
     with stage_of(max(scaling.HOSTS)) as stage:
         print(tables.growth_table(scaling.growth(stage, tools()["ours"], repeats)))
-    print("\n" + tables.verdict_table([goals.list_verdict(scaling.list_ratio())]))
+    print("\n" + tables.goal_table([goals.list_goal_result(scaling.list_ratio())]))
     return 0
 
 

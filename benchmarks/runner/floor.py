@@ -75,13 +75,13 @@ def converse(
     channel.exec_command(f"exec python3 -IS -c {shlex.quote(START)}")
     channel.sendall(AGENT + json.dumps(request).encode() + b"\n")
     incoming = channel.makefile("rb")
-    said = json.loads(incoming.readline() or "{}")
-    if "need" in said:
+    reply = json.loads(incoming.readline() or "{}")
+    if "need" in reply:
         channel.sendall(payload)
-        said = json.loads(incoming.readline() or "{}")
-    if "results" not in said:
+        reply = json.loads(incoming.readline() or "{}")
+    if "results" not in reply:
         raise SystemExit(channel.makefile_stderr().read().decode())
-    return said  # type: ignore[no-any-return]
+    return reply  # type: ignore[no-any-return]
 
 
 def twenty_steps(name: str, scratch: str, size: int, digest: str) -> list[dict[str, Any]]:

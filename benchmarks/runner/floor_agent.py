@@ -43,13 +43,13 @@ def facts():
 
 def directory(step, check, known):
     try:
-        found = os.stat(step["path"]).st_mode & 0o7777
+        current_mode = os.stat(step["path"]).st_mode & 0o7777
     except FileNotFoundError:
         if not check:
             os.makedirs(step["path"], exist_ok=True)
             os.chmod(step["path"], step["mode"])
         return True
-    return mode(step, check, known) if found != step["mode"] else False
+    return mode(step, check, known) if current_mode != step["mode"] else False
 
 
 def mode(step, check, known):
@@ -85,17 +85,17 @@ def put(path, mode, check, matches, fetch):
     try:
         with open(path, "rb") as file:
             same = matches(file.read())
-            found = os.fstat(file.fileno()).st_mode & 0o7777
+            current_mode = os.fstat(file.fileno()).st_mode & 0o7777
     except FileNotFoundError:
-        same, found = False, 0o644
-    if same and mode in (None, found):
+        same, current_mode = False, 0o644
+    if same and mode in (None, current_mode):
         return False
     if check:
         return True
     if same:
         os.chmod(path, mode)
     else:
-        write(path, fetch(), found if mode is None else mode)
+        write(path, fetch(), current_mode if mode is None else mode)
     return True
 
 

@@ -17,7 +17,7 @@ LIST_AT_MOST = 1.5  # `invoke --list` against the same with an empty tasks.py
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GoalResult:
     """One promise beside what was measured."""
 
     promise: str
@@ -25,7 +25,7 @@ class Verdict:
     kept: bool
 
 
-def verdicts(scores: list[Score]) -> Iterator[Verdict]:
+def goal_results(scores: list[Score]) -> Iterator[GoalResult]:
     """Each promise for which both sides were measured."""
     by_place = {(score.hosts, score.tool): score for score in scores}
     for (hosts, name), ours in by_place.items():
@@ -34,7 +34,7 @@ def verdicts(scores: list[Score]) -> Iterator[Verdict]:
         for mode in ("first", "second"):
             own = ours.wall(mode)
             if own is None:
-                yield Verdict(
+                yield GoalResult(
                     f"{hosts} hosts, {mode} run", ours.wrong or "not measured", kept=False
                 )
                 continue
@@ -42,14 +42,14 @@ def verdicts(scores: list[Score]) -> Iterator[Verdict]:
                 theirs = by_place[hosts, other].wall(mode) if (hosts, other) in by_place else None
                 if theirs is not None:
                     promise = f"{hosts} hosts, {mode} run: at least {factor:g}x faster than {other}"
-                    yield Verdict(promise, f"{theirs / own:.1f}x", theirs / own >= factor)
+                    yield GoalResult(promise, f"{theirs / own:.1f}x", theirs / own >= factor)
             floor = by_place[hosts, "floor"].wall(mode) if (hosts, "floor") in by_place else None
             if floor is not None and hosts in AT_MOST_OF_FLOOR:
                 most = AT_MOST_OF_FLOOR[hosts]
                 promise = f"{hosts} hosts, {mode} run: at most {most:g}x the floor"
-                yield Verdict(promise, f"{own / floor:.2f}x", own / floor <= most)
+                yield GoalResult(promise, f"{own / floor:.2f}x", own / floor <= most)
 
 
-def list_verdict(ratio: float) -> Verdict:
+def list_goal_result(ratio: float) -> GoalResult:
     promise = f"`invoke --list`: at most {LIST_AT_MOST:g}x that of an empty tasks.py"
-    return Verdict(promise, f"{ratio:.2f}x", ratio <= LIST_AT_MOST)
+    return GoalResult(promise, f"{ratio:.2f}x", ratio <= LIST_AT_MOST)

@@ -44,12 +44,12 @@ def growth(stage: Stage, tool: Tool, repeats: int) -> list[Growth]:
 
 
 def list_ratio() -> float:
-    """Time of `invoke --list` here against the same where tasks.py is empty."""
+    """CPU time of `invoke --list` here against the same where tasks.py is empty."""
     program = str(Path(sys.executable).with_name("invoke"))
     with tempfile.TemporaryDirectory() as empty:
         (Path(empty) / "tasks.py").write_text("")
         pairs = [
-            [_wall([program, "--list"], folder) for folder in (REPOSITORY, Path(empty))]
+            [_cpu([program, "--list"], folder) for folder in (REPOSITORY, Path(empty))]
             for _ in range(LIST_REPEATS)
         ]
     return median(ours for ours, _ in pairs) / median(bare for _, bare in pairs)
@@ -75,7 +75,7 @@ def _measured(stage: Stage, tool: Tool, steps: int, repeats: int) -> Growth:
     walls: dict[str, list[float]] = {"first": [], "second": []}
     for _ in range(repeats):
         stage.reset()
-        for mode, found in walls.items():
+        for mode, seconds in walls.items():
             command = [
                 str(playbook) if part.endswith("play.yaml") else part
                 for part in tool.command(stage, False)
@@ -87,23 +87,23 @@ def _measured(stage: Stage, tool: Tool, steps: int, repeats: int) -> Growth:
                     f"{stage.size} hosts, {steps} steps, {mode} run: code {ran.code}, {changes}"
                     " changes"
                 )
-            found.append(ran.wall_seconds)
+            seconds.append(ran.wall_seconds)
     print(f"{stage.size} hosts, {steps} steps: {walls}", file=sys.stderr)
     return Growth(stage.size, steps, median(walls["first"]), median(walls["second"]))
 
 
 def _with_margins(sizes: list[Growth], along: str) -> list[Growth]:
-    found = sizes[:1]
+    with_margins = sizes[:1]
     for before, here in itertools.pairwise(sizes):
         more = getattr(here, along) - getattr(before, along)
         first, second = here.first - before.first, here.second - before.second
-        found.append(
+        with_margins.append(
             replace(here, first_ms_each=1000 * first / more, second_ms_each=1000 * second / more)
         )
-    return found
+    return with_margins
 
 
-def _wall(command: list[str], folder: Path) -> float:
+def _cpu(command: list[str], folder: Path) -> float:
     ran = measure(command, os.environ, folder)
     if (
         ran.code and "No tasks found" not in ran.output
@@ -111,4 +111,4 @@ def _wall(command: list[str], folder: Path) -> float:
         raise SystemExit(
             f"{' '.join(command)} in {folder} ended with {ran.code}: {ran.output[-300:]}"
         )
-    return ran.wall_seconds
+    return ran.cpu_seconds

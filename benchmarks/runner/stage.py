@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from playrunner.sandbox import node_inventory, sshd
 from playrunner.sandbox import nodes as sandbox_nodes
-from playrunner.sandbox import sshd
 
 PAYLOAD_BYTES = 1024 * 1024
 LIMITS = "# limits of the service\nworkers = 2\nlog_level = debug\nopen_files = 1024\n"
@@ -28,7 +28,7 @@ class Stage:
 
     folder: Path
     root: Path
-    nodes: tuple[sandbox_nodes.Node, ...]
+    nodes: tuple[node_inventory.Node, ...]
 
     @property
     def size(self) -> int:
@@ -53,12 +53,12 @@ class Stage:
         return chosen
 
     def write(self) -> None:
-        text = sandbox_nodes.inventory_text(self.root, self.nodes, {"payload": str(self.payload)})
+        text = node_inventory.inventory_text(self.root, self.nodes, {"payload": str(self.payload)})
         self.inventory.write_text(text)
         description = {
             "user": sshd.login_name(),
-            "key_file": str(sandbox_nodes.key_file(self.root)),
-            "known_hosts_file": str(sandbox_nodes.known_hosts_file(self.root)),
+            "key_file": str(node_inventory.key_file(self.root)),
+            "known_hosts_file": str(node_inventory.known_hosts_file(self.root)),
             "payload": str(self.payload),
             "hosts": [node.summary() for node in self.nodes],
         }
@@ -91,15 +91,15 @@ def stage_of(size: int) -> Iterator[Stage]:
 
 
 def _tree(top: Path) -> Tree:
-    found = {}
+    entries = {}
     for path in sorted(top.rglob("*")):
         mode = f"{path.lstat().st_mode & 0o7777:04o}"
         if path.is_symlink():
-            found[str(path.relative_to(top))] = f"link to {path.readlink()}"
+            entries[str(path.relative_to(top))] = f"link to {path.readlink()}"
         elif path.is_dir():
-            found[str(path.relative_to(top))] = f"folder {mode}"
+            entries[str(path.relative_to(top))] = f"folder {mode}"
         else:
-            found[str(path.relative_to(top))] = (
+            entries[str(path.relative_to(top))] = (
                 f"file {mode} {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"
             )
-    return found
+    return entries

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from benchmarks.runner.goals import Verdict
+from benchmarks.runner.goals import GoalResult
 from benchmarks.runner.rounds import MODES, Score
 from benchmarks.runner.scaling import Growth
 
@@ -19,8 +19,10 @@ def score_table(scores: list[Score]) -> str:
     return _table([*head, "peak MiB"], rows)
 
 
-def verdict_table(verdicts: Iterable[Verdict]) -> str:
-    rows = [[each.promise, each.measured, "pass" if each.kept else "**miss**"] for each in verdicts]
+def goal_table(goal_results: Iterable[GoalResult]) -> str:
+    rows = [
+        [each.promise, each.measured, "pass" if each.kept else "**miss**"] for each in goal_results
+    ]
     return _table(["goal", "measured", ""], rows)
 
 

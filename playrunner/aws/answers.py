@@ -46,9 +46,9 @@ def checked(client: Any, operation: str, answer: Any, *, reads: bool) -> Any:
 
 def unreadable(service: str, operation: str, error: Exception) -> BadAnswer:
     """botocore could make nothing of an answer."""
-    said = " ".join(str(error).split())[:160]
+    text = " ".join(str(error).split())[:160]
     return BadAnswer(
-        f"AWS ({service}.{operation}) answered what cannot be read: {ascii(said)[1:-1]}; {_HINT}"
+        f"AWS ({service}.{operation}) answered what cannot be read: {ascii(text)[1:-1]}; {_HINT}"
     )
 
 
@@ -84,12 +84,12 @@ def _structure(value: Any, shape: Any, source: str, path: str) -> Answer:
         (
             name,
             (
-                one
-                if one is None or name not in members
-                else _value(one, members[name], source, f"{path}.{name}".lstrip("."))
+                field
+                if field is None or name not in members
+                else _value(field, members[name], source, f"{path}.{name}".lstrip("."))
             ),
         )
-        for name, one in value.items()
+        for name, field in value.items()
     )
     made.source = source
     return made
@@ -103,13 +103,15 @@ def _value(value: Any, shape: Any, source: str, path: str) -> Any:
         if not isinstance(value, list):
             raise _misfit(source, path, value, "a list")
         return [
-            _value(one, shape.member, source, f"{path}[{index}]") for index, one in enumerate(value)
+            _value(item, shape.member, source, f"{path}[{index}]")
+            for index, item in enumerate(value)
         ]
     if kind == "map":
         if not isinstance(value, dict):
             raise _misfit(source, path, value, "a mapping")
         return {
-            name: _value(one, shape.value, source, f"{path}.{name}") for name, one in value.items()
+            name: _value(item, shape.value, source, f"{path}.{name}")
+            for name, item in value.items()
         }
     wanted = _TYPES.get(kind)
     # Policies, which AWS keeps as text, botocore gives back as mappings.

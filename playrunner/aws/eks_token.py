@@ -1,4 +1,4 @@
-"""A token for an EKS cluster's API server, made anew at each call: `python -m playrunner.eks_token
+"""A token for an EKS cluster's API server, made for each call: `python -m playrunner.eks_token
 --cluster NAME --region R`.
 
 kubectl calls it (see aws.kubeconfig). The token is a signed question to STS, "who am I?", which EKS
@@ -15,6 +15,9 @@ import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from playrunner.cloud.extras import packages_of
+from playrunner.errors import BadInput
+
 SIGNED_SECONDS = 60  # EKS takes the signature for a quarter of an hour, whatever it says
 HOLDS = timedelta(
     minutes=14
@@ -30,9 +33,13 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--profile", default=None, help="the AWS profile to use")
     given = parser.parse_args(words)
     # botocore is boto3's inner half, and quicker to load.
-    from botocore.exceptions import BotoCoreError
-    from botocore.session import Session
-
+    try:
+        with packages_of("aws", "a token for EKS needs boto3"):
+            from botocore.exceptions import BotoCoreError
+            from botocore.session import Session
+    except BadInput as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
     try:
         made = token(Session(profile=given.profile), given.cluster, given.region)
     except BotoCoreError as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 from playrunner.cloud.owner import CLUSTER, Owner
 from playrunner.hostside.module import Failed
+from playrunner.project import program
 
 _SPELLINGS = (("Key", "Value"), ("key", "value"), ("TagKey", "TagValue"))
 
@@ -15,11 +16,11 @@ def plain(tags: Any) -> dict[str, str]:
     """A service's tags as a mapping, however it spells them."""
     if isinstance(tags, Mapping):
         return {str(key): str(value) for key, value in tags.items()}
-    found = {}
+    mapping = {}
     for tag in tags or ():
         key, value = next(spelling for spelling in _SPELLINGS if spelling[0] in tag)
-        found[str(tag[key])] = str(tag.get(value, ""))
-    return found
+        mapping[str(tag[key])] = str(tag.get(value, ""))
+    return mapping
 
 
 def spelled(
@@ -34,16 +35,16 @@ def specification(kind: str, tags: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def mine(owner: Owner) -> dict[str, Any]:
-    """EC2's filter for what carries our mark."""
+    """EC2's filter for resources tagged as ours."""
     return {"Filters": [{"Name": f"tag:{CLUSTER}", "Values": [owner.cluster]}]}
 
 
 def named(items: Iterable[Mapping[str, Any]], name: str) -> dict[str, Any] | None:
     """The one whose Name tag is this."""
-    found = [item for item in items if plain(item.get("Tags")).get("Name") == name]
-    if len(found) > 1:
+    matches = [item for item in items if plain(item.get("Tags")).get("Name") == name]
+    if len(matches) > 1:
         raise Failed(
-            f'there are {len(found)} things with our mark and the name "{name}"; "invoke audit"'
-            " shows them"
+            f'{len(matches)} resources tagged as ours are named "{name}"; "{program()} audit" lists'
+            " them"
         )
-    return dict(found[0]) if found else None
+    return dict(matches[0]) if matches else None

@@ -20,7 +20,7 @@ NOT_PRICED = (
 
 
 @dataclass(frozen=True)
-class Thing:
+class PlanItem:
     """One line of a plan."""
 
     thing: str
@@ -41,25 +41,25 @@ class Thing:
         }
 
 
-def hourly(plan: Sequence[Thing]) -> float:
+def hourly(plan: Sequence[PlanItem]) -> float:
     return sum(thing.hourly or 0.0 for thing in plan)
 
 
-def is_at_most(plan: Sequence[Thing]) -> bool:
+def is_at_most(plan: Sequence[PlanItem]) -> bool:
     return any(thing.at_most for thing in plan)
 
 
-def unpriced(plan: Sequence[Thing]) -> list[Thing]:
+def unpriced(plan: Sequence[PlanItem]) -> list[PlanItem]:
     return [thing for thing in plan if thing.hourly is None]
 
 
-def in_one_line(plan: Sequence[Thing]) -> str:
+def in_one_line(plan: Sequence[PlanItem]) -> str:
     more = unpriced(plan)
     beside = f", beside {len(more)} that are not priced by the hour" if more else ""
     return f"{_total(plan)}{beside} ({_source()})"
 
 
-def as_table(plan: Sequence[Thing]) -> str:
+def as_table(plan: Sequence[PlanItem]) -> str:
     """Things with their price by hour, day and month; then those without one."""
     counted = [thing for thing in plan if thing.hourly is not None]
     width = max((len(thing.thing) for thing in plan), default=5)
@@ -72,7 +72,7 @@ def as_table(plan: Sequence[Thing]) -> str:
     return "\n".join([*lines, f"not priced either: {', '.join(NOT_PRICED)}", _source()])
 
 
-def as_data(plan: Sequence[Thing]) -> dict[str, Any]:
+def as_data(plan: Sequence[PlanItem]) -> dict[str, Any]:
     total = hourly(plan)
     return {
         "plan": [thing.as_data() for thing in plan],
@@ -94,7 +94,7 @@ def _line(name: str, price: float, width: int) -> str:
     return f"{name:<{width}}  {price:>9.4f}  {price * DAY:>9.2f}  {price * prices.HOURS:>10.2f}"
 
 
-def _total(plan: Sequence[Thing]) -> str:
+def _total(plan: Sequence[PlanItem]) -> str:
     total = hourly(plan)
     return (
         f"{'at most ' * is_at_most(plan)}{dollars(total)} an hour, {dollars(total * DAY)} a day,"

@@ -1,5 +1,4 @@
-"""What machines of a cloud have: accelerators and network cards. Whoever depends on an instance
-type reads it here."""
+"""Accelerators and network cards of the instance types of clouds."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Owner: the mark on everything this program makes in a cloud, so that nothing else is ever taken
-away."""
+"""Owner: the tags on everything this program creates in a cloud, so that nothing else is ever
+deleted."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from dataclasses import dataclass
 
 from playrunner.errors import BadInput
 
-CLUSTER = "playrunner:cluster"  # the one that decides: whose a thing is
+CLUSTER = "playrunner:cluster"  # the tag that decides whose a resource is
 RUN, WHO, EXPIRES = "playrunner:run", "playrunner:who", "playrunner:expires"
 
 _SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
-_CLUSTER_NAME = re.compile(
-    r"[A-Za-z][A-Za-z0-9-]{0,62}"
-)  # fits every service that takes a name made of it
+# Fits every service that takes a name made of it.
+_CLUSTER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,62}")
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose things these are: a cluster, the run that made them, who asked, and until when."""
+    """Whose resources these are: a cluster, the run and user that created them, and until when."""
 
     cluster: str
     run: str = ""
@@ -30,14 +29,19 @@ class Owner:
     expires: str = ""  # as 2026-01-31T08:00:00Z
 
     def tags(self, name: str) -> dict[str, str]:
-        marks = {
+        tags = {
             "Name": name,
             CLUSTER: self.cluster,
             RUN: self.run,
             WHO: self.who,
             EXPIRES: self.expires,
         }
-        return {key: value for key, value in marks.items() if value}
+        return {key: value for key, value in tags.items() if value}
+
+    @property
+    def tag(self) -> str:
+        """The tag by which a resource is known as ours, as messages show it."""
+        return f"{CLUSTER}={self.cluster}"
 
     def owns(self, tags: Mapping[str, str]) -> bool:
         return tags.get(CLUSTER) == self.cluster
@@ -54,10 +58,10 @@ def owner_of(cluster: str, run: str, ttl: str = "") -> Owner:
 
 def expiry(ttl: str, now: float | None = None) -> str:
     """`8h` from now, in the form that tags carry."""
-    found = re.fullmatch(r"(\d+)([mhdw])", ttl.strip())
-    if not found or not int(found[1]):
+    match = re.fullmatch(r"(\d+)([mhdw])", ttl.strip())
+    if not match or not int(match[1]):
         raise BadInput(f'--ttl takes a time such as 90m, 8h or 3d, not "{ttl}"')
-    seconds = int(found[1]) * _SECONDS[found[2]]
+    seconds = int(match[1]) * _SECONDS[match[2]]
     return time.strftime(
         "%Y-%m-%dT%H:%M:%SZ", time.gmtime((now if now is not None else time.time()) + seconds)
     )

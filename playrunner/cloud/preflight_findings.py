@@ -15,8 +15,8 @@ MOST_AT_ONCE = 16
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to tell: it would fail (problem), it could not be learnt (unknown), or it is worth
-    a thought (warning)."""
+    """One finding: it would fail (problem), it could not be checked (unknown), or it may matter
+    (warning)."""
 
     kind: Literal["problem", "unknown", "warning"]
     text: str

@@ -1,8 +1,8 @@
-"""Settling: bring a thing in a cloud to a target, and look until it is there.
+"""Reconcile a resource in a cloud with its declaration, and wait until it is as declared.
 
-Clouds answer late, twice or never. So nothing is believed but what is seen: a call whose answer is
-lost, or that says the thing exists already, is followed by another look; only what still differs
-then is applied again.
+Clouds answer late, twice or never. So nothing is believed but what is observed: a call whose answer
+is lost, or that says the resource exists already, is followed by another look; only what still
+differs then is applied again.
 """
 
 from __future__ import annotations
@@ -10,111 +10,120 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from playrunner.cloud.resource import CloudModule, Refused, Unanswered
+from playrunner.cloud.resource import CloudModule, Refused, ResourceContext, Unanswered
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
 
-FIRST_PAUSE, LONGEST_PAUSE = (
-    0.1,
-    10.0,
-)  # seconds between looks; a tenth of what was waited so far, within these
-SURE_SECONDS = 2.0  # what was asked for without an answer may take this long to be seen
+# Seconds between looks: a tenth of the time waited so far, within these limits.
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
+VISIBLE_SECONDS = 2.0  # a change that got no answer may take this long to become visible
 # Lost answers, and zones without capacity to fall over to; what differs after so many attempts
-# stays so
-MOST_APPLIED = 16
-
-
-def settle(module: CloudModule, ctx: Any) -> dict[str, Any]:
-    """The declared state; under `ctx.check` it only looks."""
-    return _Settling(module, ctx).to_declared()
+# stays so.
+MAX_ATTEMPTS = 16
 
 
 class StillInUse(Failed):
-    """Something else uses what should go, and does not let go of it."""
+    """Another resource uses the one to delete, and keeps using it."""
 
 
-def dissolve(module: CloudModule, ctx: Any, in_use_seconds: float | None = None) -> dict[str, Any]:
-    """Take the thing away and wait until it is gone; what is not ours stays.
+def reconcile(module: CloudModule, ctx: ResourceContext) -> dict[str, Any]:
+    """Create or update the resource and wait until it is as declared; under `ctx.check` only
+    observe it."""
+    return _Reconciliation(module, ctx).create_or_update()
 
-    `in_use_seconds`: how long others may still use it; by default as long as it may take to go.
+
+def delete_and_wait(
+    module: CloudModule, ctx: ResourceContext, in_use_seconds: float | None = None
+) -> dict[str, Any]:
+    """Delete the resource and wait until it is gone; a resource without our tag is kept.
+
+    `in_use_seconds`: how long other resources may still use it; by default as long as the deletion
+    may take.
     """
-    return _Settling(module, ctx, in_use_seconds).to_nothing()
+    return _Reconciliation(module, ctx, in_use_seconds).delete()
 
 
-class _Settling:
-    """One thing on its way."""
+class _Reconciliation:
+    """One resource on its way to the declared state, or to deletion."""
 
-    def __init__(self, module: CloudModule, ctx: Any, in_use_seconds: float | None = None) -> None:
+    def __init__(
+        self, module: CloudModule, ctx: ResourceContext, in_use_seconds: float | None = None
+    ) -> None:
         self.module, self.ctx, self.in_use_seconds = module, ctx, in_use_seconds
         self.started = time.monotonic()
-        self.held = ""  # what keeps it from going, as the last attempt was told
+        self.blocked_by = ""  # what kept the last attempt from deleting it
+        ctx.applied.clear()
 
-    def to_declared(self) -> dict[str, Any]:
+    def create_or_update(self) -> dict[str, Any]:
         module, ctx = self.module, self.ctx
         first: Change | None = None
-        applied = 0
-        found = self._still(module.observe(ctx))
+        observed = self._wait_until_stable(module.observe(ctx))
         while True:
-            self._refuse_foreign(found)
-            change, reason = self._change(found), module.broken(found) if found else None
+            self._refuse_foreign(observed)
+            change = self._change(observed)
+            if observed is not None and not change and not ctx.check:
+                observed = module.wait_until_ready(ctx, observed, len(ctx.applied))
+                change = Change(change.before, change.after, observed)
+            reason = module.broken(observed) if observed else None
             if not change and not reason:
-                return self._result(first or change, found)
+                return self._result(first or change, observed)
             first = first or change
             if ctx.check:
-                return {**self._result(first, found), "changed": True}
-            if reason and not module.again(ctx, found or {}):
+                return {**self._result(first, observed), "changed": True}
+            if reason and not module.again(ctx, observed or {}):
                 raise Failed(reason)
-            if applied >= MOST_APPLIED:
+            attempts = len(ctx.applied)
+            if attempts >= MAX_ATTEMPTS:
                 raise Failed(
                     reason
-                    or f"still not as declared after {applied} attempts: {_differing(change)}"
+                    or f"still not as declared after {attempts} attempts: {_differing(change)}"
                 )
-            applied += 1
             self._apply(change)
-            if self.held:
-                self._rest(self.held)
-            found = self._until_seen(change)
+            if self.blocked_by:
+                self._sleep(self.blocked_by)
+            observed = self._wait_until_visible(change)
 
-    def to_nothing(self) -> dict[str, Any]:
+    def delete(self) -> dict[str, Any]:
         module, ctx = self.module, self.ctx
-        found = module.observe(ctx)
-        if found is None:
+        observed = module.observe(ctx)
+        if observed is None:
             return {"changed": False}
-        if not module.ours(ctx, found):
+        if not module.ours(ctx, observed):
             return {
                 "changed": False,
                 "foreign": True,
-                "msg": f"{module.label(found)} does not carry our mark: left alone",
+                "msg": f"{module.label(observed)} is not tagged {ctx.owner.tag}: kept",
             }
-        first = Change.between(found, None)
+        first = Change.between(observed, None)
         if ctx.check:
-            return self._result(first, found)
-        asked = False
-        while found is not None:
-            if not asked or not module.moving(found):
-                asked = self._apply(Change.between(found, None))
-            self._rest(module.moving(found) or self.held or "going")
-            found = module.observe(ctx)
+            return self._result(first, observed)
+        requested = False
+        while observed is not None:
+            if not requested or not module.moving(observed):
+                requested = self._apply(Change.between(observed, None))
+            self._sleep(module.moving(observed) or self.blocked_by or "deleting")
+            observed = module.observe(ctx)
         return self._result(first, None)
 
-    def _change(self, found: State | None) -> Change:
-        return Change.between(found, self.module.desired(self.ctx, found))
+    def _change(self, observed: State | None) -> Change:
+        return Change.between(observed, self.module.desired(self.ctx, observed))
 
-    def _refuse_foreign(self, found: State | None) -> None:
-        if found is not None and not self.module.ours(self.ctx, found):
+    def _refuse_foreign(self, observed: State | None) -> None:
+        if observed is not None and not self.module.ours(self.ctx, observed):
             raise Failed(
-                f"{self.module.label(found) or 'it'} exists and does not carry the mark of"
-                f' "{self.ctx.owner.cluster}"; give ours another name, or remove the other one'
+                f"{self.module.label(observed) or 'it'} already exists but is not tagged"
+                f" {self.ctx.owner.tag}; choose another name or delete it"
             )
 
     def _apply(self, change: Change) -> bool:
-        """Ask for it; False when it is not known to be under way, so that the asking may have to be
-        repeated."""
-        self.held = ""
+        """Ask for the change; False when it may not have been accepted, so that it may have to be
+        asked for again."""
+        self.blocked_by = ""
+        self.ctx.applied.append(change)
         try:
             self.module.apply(self.ctx, change)
         except Unanswered:
-            self.ctx.progress("no answer came; looking what was done")
+            self.ctx.progress("no answer; checking what was done")
             return False
         except Refused as refusal:
             if change.removes and refusal.in_use:
@@ -123,47 +132,47 @@ class _Settling:
                     and time.monotonic() - self.started > self.in_use_seconds
                 ):
                     raise StillInUse(f"still in use: {refusal}") from None
-                self.held = f"still in use: {refusal}"
+                self.blocked_by = f"still in use: {refusal}"
                 return False
             if not ((change.creates and refusal.already) or (change.removes and refusal.not_found)):
                 raise
         return True
 
-    def _until_seen(self, asked: Change) -> State | None:
-        """The thing once something of what was asked for shows, and it stands still; what was just
-        made may not show at once."""
-        found = self._still(self.module.observe(self.ctx))
-        sure = time.monotonic() + SURE_SECONDS
+    def _wait_until_visible(self, change: Change) -> State | None:
+        """The resource once some of the change shows and it is stable; a new one may not show at
+        once."""
+        observed = self._wait_until_stable(self.module.observe(self.ctx))
+        deadline = time.monotonic() + VISIBLE_SECONDS
         while (
-            self._change(found).same_as(asked)
-            and time.monotonic() < sure
-            and not (found and self.module.broken(found))
+            self._change(observed).same_as(change)
+            and time.monotonic() < deadline
+            and not (observed and self.module.broken(observed))
         ):
-            self._rest("waiting until it is seen")
-            found = self._still(self.module.observe(self.ctx))
-        return found
+            self._sleep("waiting until the change is visible")
+            observed = self._wait_until_stable(self.module.observe(self.ctx))
+        return observed
 
-    def _still(self, found: State | None) -> State | None:
-        """What it is once the service is done with it."""
-        while found is not None and not self.ctx.check:
-            doing = self.module.moving(found)
+    def _wait_until_stable(self, observed: State | None) -> State | None:
+        """The resource once the service has finished working on it."""
+        while observed is not None and not self.ctx.check:
+            doing = self.module.moving(observed)
             if not doing:
                 break
-            self._rest(doing)
-            found = self.module.observe(self.ctx)
-        return found
+            self._sleep(doing)
+            observed = self.module.observe(self.ctx)
+        return observed
 
-    def _rest(self, why: str) -> None:
+    def _sleep(self, reason: str) -> None:
         waited = time.monotonic() - self.started
         limit = self.module.settle_seconds
         if waited > limit:
-            raise Failed(f"not settled within {limit:g} seconds: {why}")
-        self.ctx.progress(why)
+            raise Failed(f"not settled within {limit:g} seconds: {reason}")
+        self.ctx.progress(reason)
         self.ctx.sleep(min(max(FIRST_PAUSE, waited / 10), LONGEST_PAUSE))
         self.ctx.refresh()
 
-    def _result(self, change: Change, found: State | None) -> dict[str, Any]:
-        result: dict[str, Any] = {**(found or {}), "changed": bool(change)}
+    def _result(self, change: Change, observed: State | None) -> dict[str, Any]:
+        result: dict[str, Any] = {**(observed or {}), "changed": bool(change)}
         if change:
             result["diff"] = {"before": change.before, "after": change.after}
         return result
@@ -171,4 +180,5 @@ class _Settling:
 
 def _differing(change: Change) -> str:
     before, after = change.before or {}, change.after or {}
-    return ", ".join(name for name in after if before.get(name) != after[name]) or "it is not there"
+    names = [name for name in after if before.get(name) != after[name]]
+    return ", ".join(names) or "it does not exist"

@@ -1,42 +1,68 @@
-"""CloudModule: the desired state of one thing in a cloud. It takes time to come and go, and carries
-an owner mark."""
+"""CloudModule: the desired state of one resource in a cloud, which takes time to create and delete
+and carries an owner tag."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from playrunner.hostside.module import Failed, Module
 from playrunner.hostside.state import State
 
-GOING = "going"  # what a removal tells those who read a thing that takes along what is in it
+if TYPE_CHECKING:
+    from playrunner.cloud.owner import Owner
+    from playrunner.hostside.state import Change
+
+# In the state of a resource that is being deleted, read by modules of the resources inside it.
+DELETING = "deleting"
+
+
+class ResourceContext(Protocol):
+    """What reconciling a resource needs of a step's context."""
+
+    check: bool
+    applied: list[Change]  # the changes asked for so far, oldest first
+
+    @property
+    def owner(self) -> Owner: ...
+
+    def progress(self, text: str, /) -> None: ...
+
+    def sleep(self, seconds: float, /) -> None: ...
+
+    def refresh(self) -> None: ...
 
 
 class CloudModule(Module):
-    """What `playrunner.cloud.reconcile` asks of a thing, beyond looking and changing it."""
+    """What `playrunner.cloud.reconcile` asks of a resource, beyond observing and changing it."""
 
     in_background: ClassVar[bool] = True
-    # The arguments needed to find the thing; all others may be unknown when it is looked for to be
-    # deleted.
+    # The arguments needed to find the resource; all others may be unknown when it is looked for to
+    # be deleted.
     identity: ClassVar[tuple[str, ...]] = ("name",)
-    settle_seconds: ClassVar[float] = 300  # how long it may take to be there, or gone
-    takes_along: ClassVar[bool] = False  # what is in it goes with it
+    settle_seconds: ClassVar[float] = 300  # how long creation or deletion may take
+    takes_along: ClassVar[bool] = False  # deleting it deletes what is in it
     after: Any = None  # values of steps that must be there first
 
     def moving(self, state: State) -> str | None:
-        """What the service is doing while the thing is neither there nor gone: the runner waits and
-        shows it."""
+        """What the service is doing while it creates, changes or deletes the resource: the runner
+        waits and shows it."""
         return None
 
     def broken(self, state: State) -> str | None:
-        """The service's own reason why the thing will never get there by itself."""
+        """The service's own reason why the resource will never become as declared by itself."""
         return None
 
+    def wait_until_ready(self, ctx: Any, state: State, attempts: int) -> State:
+        """Wait until a thing that is as declared can be used, where looking again and again is not
+        the way to find out; its state then. `attempts`: how often it was applied before."""
+        return state
+
     def again(self, ctx: Any, state: State) -> bool:
-        """Whether applying once more can mend a broken one."""
+        """Whether applying again can repair a broken one."""
         return False
 
     def ours(self, ctx: Any, state: State) -> bool:
-        """Whether our owner mark is on it."""
+        """Whether it has our owner tag."""
         raise NotImplementedError
 
     def label(self, state: State) -> str:
@@ -49,8 +75,8 @@ class Unanswered(Failed):
 
 
 class HoldsData(Failed):
-    """A thing stays because of what is in it, which only its owner can judge; a sweep leaves it
-    alone, too."""
+    """A resource is kept because of the data in it, which only its owner can judge; a sweep keeps
+    it as well."""
 
 
 class Refused(Failed):

@@ -24,7 +24,7 @@ class SharedReads:
         self._lock = threading.Lock()
 
     def read(self, key: Hashable, topic: str, not_before: float, make: Callable[[], Any]) -> Any:
-        """The answer to a read that started after `not_before`, whoever started it."""
+        """The answer to a read that any step started after `not_before`."""
         with self._lock:
             known, changes = self._reads.get(key), self._changes.get(topic, 0)
             if known and known.started >= not_before and known.changes == changes:
@@ -35,7 +35,7 @@ class SharedReads:
         if known is None:
             try:
                 answer.set_result(make())
-            except BaseException as error:  # whoever shares this read gets the same end
+            except BaseException as error:  # every step that shares this read gets it
                 answer.set_exception(error)
         return answer.result()
 

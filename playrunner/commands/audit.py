@@ -1,56 +1,58 @@
-"""audit: what is left in an AWS account or a Google Cloud project, of this inventory's stack or of
-all."""
+"""audit: resources left in an AWS account or a Google Cloud project, of one stack or of all."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from playrunner.commands.flags import RUN_FLAGS, verb
+from playrunner.commands.flags import options_from, pick, verb
 from playrunner.output.json_output import print_json
 
 if TYPE_CHECKING:
+    from invoke.context import Context
+
     from playrunner.leftovers import Leftover
     from playrunner.leftovers.per_cloud import Client
 
-LEFTOVERS = 7  # the exit code when something is there
-
-_FLAGS = {name: RUN_FLAGS[name] for name in ("inventory", "extra-vars", "json")}
+LEFTOVERS = 7  # the exit code if resources are left
 
 
 @verb(
-    flags=_FLAGS,
+    flags=pick("inventory", "extra-vars", "json"),
     help={
-        "expired": "only what is past the expiry that --ttl wrote",
-        "all": "every stack that left a mark there, not only the inventory's",
+        "expired": "only resources past the expiry set by --ttl",
+        "all": "resources of every stack, not only the inventory's",
     },
 )
-def audit(context: Any, flags: dict[str, Any], expired: bool = False, all: bool = False) -> int:
-    """Show what is left in a cloud, by stack: age, owner, expiry and cost. Exit code 7 when
-    something is."""
+def audit(context: Context, flags: dict[str, Any], expired: bool = False, all: bool = False) -> int:
+    """List leftover cloud resources by stack: age, owner, expiry, cost.
+
+    The exit code is 7 if there are any."""
     import time
 
     from playrunner import leftovers
 
     clients, stack = _accounts_and_stack(flags)
-    found = [one for client in clients for one in _search(client, "" if all else stack)]
+    resources = [
+        resource for client in clients for resource in _search(client, "" if all else stack)
+    ]
     account, region = (
         ", ".join(getattr(client, name) for client in clients) for name in ("account", "region")
     )
     now = time.time()
     if expired:
-        found = leftovers.expired(found, now)
-    code = LEFTOVERS if found else 0
+        resources = leftovers.expired(resources, now)
+    code = LEFTOVERS if resources else 0
     if flags["json"]:
         print_json(
             {
-                **leftovers.as_data(found, now),
+                **leftovers.as_data(resources, now),
                 "account": account,
                 "region": region,
                 "exit_code": code,
             }
         )
-    elif found:
-        print(leftovers.as_table(found, now))
+    elif resources:
+        print(leftovers.as_table(resources, now))
     else:
         whose = f" of {stack}" if stack and not all else ""
         print(
@@ -61,28 +63,27 @@ def audit(context: Any, flags: dict[str, Any], expired: bool = False, all: bool 
 
 
 def _accounts_and_stack(flags: dict[str, Any]) -> tuple[list[Client], str]:
-    """The accounts that the inventory's variables lead to, and the stack they name (if any)."""
+    """The accounts of the inventory's variables, and the stack they name (if any)."""
     from playrunner.aws.client import Account, Aws, settings_of
     from playrunner.gcp.client import Gcp
     from playrunner.gcp.project import Project
     from playrunner.gcp.settings import settings_of as gcp_settings_of
     from playrunner.lifecycle.clouds_of_inventory import clouds_of
-    from playrunner.options import Options
-    from playrunner.playbook.keywords import templar
     from playrunner.run.run import open_inventory
     from playrunner.variables.extra_vars import read_extra_vars
-    from playrunner.variables.host_memory import World
+    from playrunner.variables.host_memory import RunVariables
     from playrunner.variables.scope import Scope
-    from playrunner.variables.templating import MISSING
+    from playrunner.variables.templating import MISSING, default_templar
 
-    inventory = open_inventory(Options(inventory=tuple(flags["inventory"])))
+    inventory = open_inventory(options_from(flags))
     scope = Scope(
-        World(inventory, templar, read_extra_vars(tuple(flags["extra_vars"])), {}), "localhost"
+        RunVariables(inventory, default_templar, read_extra_vars(tuple(flags["extra_vars"])), {}),
+        "localhost",
     )
 
     def value(name: str) -> str:
-        found = scope.lookup(name)
-        return "" if found is MISSING or found is None else str(found)
+        variable = scope.lookup(name)
+        return "" if variable is MISSING or variable is None else str(variable)
 
     clients: list[Client] = [
         Gcp(Project(gcp_settings_of(value))) if name == "gcp" else Aws(Account(settings_of(value)))

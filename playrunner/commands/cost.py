@@ -1,31 +1,33 @@
-"""cost: what an inventory's plan costs, by the price table alone; no cloud is asked anything."""
+"""cost: what an inventory's plan costs, from the price table alone; no cloud API is called."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from playrunner.commands.flags import RUN_FLAGS, verb
+from playrunner.commands.flags import options_from, pick, verb
 from playrunner.output.json_output import print_json
 
 if TYPE_CHECKING:
-    from playrunner.cloud.costs import Thing
+    from invoke.context import Context
+
+    from playrunner.cloud.costs import PlanItem
     from playrunner.model import Play, Step
 
 PREFLIGHTS = ("aws.preflight", "gcp.preflight")
-_FLAGS = {name: RUN_FLAGS[name] for name in ("inventory", "extra-vars", "json")}
 
 
 @verb(
-    flags=_FLAGS,
+    flags=pick("inventory", "extra-vars", "json"),
     help={
         "roles": (
-            "only these roles and what they depend on, as eks,efs; by default all that make things"
+            "only these roles and their dependencies, as eks,efs (default: all that create any)"
         )
     },
 )
-def cost(context: Any, flags: dict[str, Any], roles: str = "") -> int:
-    """What a plan costs an hour, a day and a month, thing by thing. It asks nobody: prices are from
-    a dated table."""
+def cost(context: Context, flags: dict[str, Any], roles: str = "") -> int:
+    """Estimate the cost per hour, day and month, resource by resource.
+
+    Prices are list prices from a dated table; no cloud API is called."""
     from playrunner.cloud.costs import as_data, as_table
     from playrunner.errors import StepFailed
     from playrunner.hostside.module import Failed
@@ -43,20 +45,13 @@ def cost(context: Any, flags: dict[str, Any], roles: str = "") -> int:
 
 
 def planned(roles: str, flags: dict[str, Any]) -> Play:
-    """The play of these roles, or of all that make things in the inventory's cloud, with what they
-    depend on."""
-    from pathlib import Path
-
-    from playrunner.lifecycle.clouds_of_inventory import chosen, cloud_roles
-    from playrunner.options import Options
+    """The play of these roles, or of all that create resources in the inventory's cloud, with their
+    dependencies."""
+    from playrunner.lifecycle.clouds_of_inventory import chosen_clouds, cloud_roles
     from playrunner.playbook.playbook import roles_play
 
     named = [name.strip() for name in roles.split(",") if name.strip()]
-    if not named:
-        options = Options(
-            inventory=tuple(flags["inventory"]), extra_vars=tuple(flags["extra_vars"])
-        )
-        named = cloud_roles(Path.cwd() / "roles", chosen(options))
+    named = named or cloud_roles(chosen_clouds(options_from(flags)))
     return roles_play(["preflight", *(name for name in named if name != "preflight")])
 
 
@@ -68,30 +63,31 @@ def preflight_steps(play: Play) -> list[Step]:
     ]
 
 
-def _priced(play: Play, step: Step, flags: dict[str, Any]) -> list[Thing]:
-    """What the play's preflight of one cloud says, with its arguments as the inventory has them."""
-    from playrunner.options import Options
+def _priced(play: Play, step: Step, flags: dict[str, Any]) -> list[PlanItem]:
+    """The plan of one cloud's preflight step, with its arguments from the inventory."""
     from playrunner.playbook import arguments, module_index
-    from playrunner.playbook.keywords import templar
     from playrunner.run.run import open_inventory
     from playrunner.variables.extra_vars import read_extra_vars
-    from playrunner.variables.host_memory import OMIT, PlayVariables, World
+    from playrunner.variables.host_memory import OMIT, PlayVariables, RunVariables
     from playrunner.variables.scope import Scope
+    from playrunner.variables.templating import default_templar
 
-    inventory = open_inventory(Options(inventory=tuple(flags["inventory"])))
+    inventory = open_inventory(options_from(flags))
     variables = PlayVariables(play, {"ansible_play_role_names": [role.name for role in play.roles]})
     for role in play.roles:
         variables.add_role(role)
     scope = Scope(
-        World(inventory, templar, read_extra_vars(tuple(flags["extra_vars"])), {}),
+        RunVariables(inventory, default_templar, read_extra_vars(tuple(flags["extra_vars"])), {}),
         "localhost",
         variables,
         step,
     )
-    rendered = {name: templar.render(value, scope) for name, value in step.arguments.items()}
-    given = {name: value for name, value in rendered.items() if value is not OMIT}
+    rendered = {
+        name: default_templar.render(value, scope) for name, value in step.arguments.items()
+    }
+    values = {name: value for name, value in rendered.items() if value is not OMIT}
     preflight: Any = module_index.module_class(step.module)
-    plan: list[Thing] = preflight(
-        **arguments.converted(preflight, given, step.module, step.place, final=True)
+    plan: list[PlanItem] = preflight(
+        **arguments.converted(preflight, values, step.module, step.place, final=True)
     ).plan()
     return plan

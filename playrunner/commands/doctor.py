@@ -1,55 +1,54 @@
-"""doctor: whether this machine and the jump host have what the roles need."""
+"""doctor: whether this machine and the jump host meet the requirements of the roles."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playrunner.commands.flags import INVENTORY_FLAGS, verb
+from playrunner.commands.flags import options_from, pick, verb
 from playrunner.output.json_output import print_json
 
-MISSING = 6  # the exit code when something is
+if TYPE_CHECKING:
+    from invoke.context import Context
 
-_FLAGS = {name: INVENTORY_FLAGS[name] for name in ("inventory", "json")}
+MISSING = 6  # the exit code if a requirement is not met
 
 
 @verb(
-    flags=_FLAGS,
+    flags=pick("inventory", "json"),
     help={
-        "roles": "what these roles need, as eks,nccl-image (default: what the inventory is about)",
-        "fix": "do what is safe: folders, modes of files, packages in this environment",
+        "roles": "check for these roles, as eks,nccl-image (default: what the inventory uses)",
+        "fix": "apply safe fixes: folders, file modes, packages in this environment",
     },
 )
-def doctor(context: Any, flags: dict[str, Any], roles: str = "", fix: bool = False) -> int:
-    """Look whether this machine and the jump host have what is needed; one line each, with the fix.
-    Exit code 6 when not."""
-    from pathlib import Path
+def doctor(context: Context, flags: dict[str, Any], roles: str = "", fix: bool = False) -> int:
+    """Check this machine and the jump host for requirements, with fixes.
 
+    The exit code is 6 if a requirement is not met."""
     from playrunner.doctor.examine import examine
-    from playrunner.doctor.remedies import mend
+    from playrunner.doctor.remedies import apply_fix
     from playrunner.doctor.table import as_data, show
-    from playrunner.options import Options
     from playrunner.output.terminal import Terminal
     from playrunner.run.run import open_inventory
     from playrunner.ssh.fleet import Fleet
 
     named = [name for name in roles.split(",") if name.strip()]
-    mended: list[str] = []
-    with Fleet(open_inventory(Options(inventory=tuple(flags["inventory"])))) as fleet:
-        findings = examine(fleet, named, Path.cwd())
-        curable = (
-            [finding for finding in findings if finding.remedy and not finding.there] if fix else []
+    fixed: list[str] = []
+    with Fleet(open_inventory(options_from(flags))) as fleet:
+        findings = examine(fleet, named)
+        fixable = (
+            [finding for finding in findings if finding.remedy and not finding.ok] if fix else []
         )
-        for finding in curable:
-            mend(finding)
-            mended.append(finding.fix)
-        if curable:
-            findings = examine(fleet, named, Path.cwd())
-    code = 0 if all(finding.there for finding in findings) else MISSING
+        for finding in fixable:
+            apply_fix(finding)
+            fixed.append(finding.fix)
+        if fixable:
+            findings = examine(fleet, named)
+    code = 0 if all(finding.ok for finding in findings) else MISSING
     if flags["json"]:
-        print_json(as_data(findings, mended, code))
+        print_json(as_data(findings, fixed, code))
         return code
     terminal = Terminal()
-    for text in mended:
-        terminal.line(f"done: {text}")
+    for text in fixed:
+        terminal.line(f"fixed: {text}")
     show(findings, terminal)
     return code

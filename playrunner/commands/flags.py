@@ -1,181 +1,207 @@
-"""Where Invoke meets the engine: the shared flags, what a verb returns, and exit codes."""
+"""Verbs as Invoke tasks: the shared flags, what a verb returns, and exit codes."""
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from invoke.exceptions import Exit, ParseError
-from invoke.program import Program
-from invoke.tasks import Task, task
+from invoke.exceptions import Exit
+from invoke.parser.argument import Argument
+from invoke.tasks import Task
 
+from playrunner.commands.configured import asks_become_password, configured
 from playrunner.errors import BadInput, PlayrunnerError, of_a_full_machine
-from playrunner.text.streams import OutputLost, code_after_output, guard_streams
+from playrunner.options import Options
+from playrunner.text.streams import OutputLost, code_after_output
 from playrunner.text.streams import as_json as json_text
 
-# Flags of every verb that runs steps: name, default, help. A tuple default may be given several
-# times.
-RUN_FLAGS: dict[str, tuple[Any, str]] = {
-    "inventory": (
-        [],
-        "inventory file, folder, script, or a name under inventories/; may be repeated",
-    ),
-    "check": (False, "look only: say what would change, touch nothing"),
-    "diff": (False, "show what changes, line by line"),
-    "limit": ("", "only these hosts of the inventory (a pattern, or @file)"),
-    "tags": ("", "only steps with one of these tags"),
-    "skip-tags": ("", "leave out steps with one of these tags"),
-    "start-at-task": ("", "begin with the step of this name"),
-    "extra-vars": (
-        [],
-        "variables that win over all others: name=value, JSON, or @file; may be repeated",
-    ),
-    "kubeconfig": (
-        "",
-        "the kubeconfig whose current context is meant, instead of what the inventory says",
-    ),
-    "forks": (32, "how many hosts are worked on at once"),
-    "json": (False, "print one JSON object on stdout, and nothing else there"),
-    "yes": (False, "do not ask before something is destroyed"),
-    "rollback": (False, "when a step fails, take back what this run changed"),
-    "verbose": (0, "show each step's values; also sets ansible_verbosity (may be repeated)"),
-    "force-handlers": (False, "run notified handlers though a step failed"),
-    "exit-code": (False, "with --check: exit with 3 when something would change"),
-    "no-wait": (False, "refuse instead of waiting while another run holds the inventory"),
-    "ask-become-pass": (False, "ask for the sudo password (or set PLAYRUNNER_BECOME_PASSWORD)"),
+_KIND = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+class Flag(NamedTuple):
+    """A flag's default and help text; one whose default is a list may be given several times."""
+
+    default: Any
+    help: str
+
+
+class FlagSet(dict[str, Flag]):
+    """Flags by their names as typed; what Invoke needs of them is worked out once for all verbs."""
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        return {name.replace("-", "_"): flag.default for name, flag in self.items()}
+
+    @cached_property
+    def parameters(self) -> list[inspect.Parameter]:
+        return [
+            inspect.Parameter(name, _KIND, default=default)
+            for name, default in self.defaults.items()
+        ]
+
+    @cached_property
+    def lists(self) -> list[str]:
+        return [name for name, default in self.defaults.items() if isinstance(default, list)]
+
+    @cached_property
+    def helps(self) -> dict[str, str]:
+        return {name: _with_default(*flag) for name, flag in self.items()}
+
+
+# The flags of every verb that runs steps: the fields of Options that have a help text.
+_OF_OPTIONS = {
+    option.name.replace("_", "-"): Flag(
+        list(option.default) if isinstance(option.default, tuple) else option.default,
+        option.metadata["help"],
+    )
+    for option in dataclasses.fields(Options)
+    if "help" in option.metadata
 }
-INVENTORY_FLAGS = {name: RUN_FLAGS[name] for name in ("inventory", "limit", "json")}
+_ASK = Flag(False, "ask for the sudo password (or set PLAYRUNNER_BECOME_PASSWORD)")
+RUN_FLAGS = FlagSet({**_OF_OPTIONS, "ask-become-pass": _ASK})
+
+
+def _flag_set(flags: Mapping[str, tuple[Any, str]]) -> FlagSet:
+    return FlagSet((name, Flag(*described)) for name, described in flags.items())
+
+
+def pick(*names: str) -> FlagSet:
+    """Some of the shared flags, for a verb that takes no others."""
+    return FlagSet({name: RUN_FLAGS[name] for name in names})
+
+
+VAULT_FLAGS = pick("vault-password-file", "vault-id", "ask-vault-pass")
+INVENTORY_FLAGS = pick("inventory", "limit", "json") | VAULT_FLAGS
+JSON_FLAG = pick("json")
+
+
+def options_from(flags: Mapping[str, Any]) -> Options:
+    """The shared flags as Options; what a verb does not take has its default."""
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in flags.items()
+    }
+    password = os.environ.get("PLAYRUNNER_BECOME_PASSWORD", "")
+    if values.pop("ask_become_pass", False) or (not password and asks_become_password()):
+        import getpass
+
+        password = getpass.getpass("sudo password: ")
+    options = configured(Options(**values, become_password=password), typed_flags(sys.argv))
+    use_vault(options)
+    return options
+
+
+def typed_flags(words: Iterable[str]) -> set[str]:
+    """The flags that a command line names."""
+    return {word[2:].partition("=")[0].replace("-", "_") for word in words if word[:2] == "--"}
+
+
+def use_vault(options: Options) -> None:
+    """Read the vault passwords that flags or the environment name, before anything else."""
+    from playrunner.vault import vault
+
+    vault.use(
+        vault.VaultSettings(options.vault_password_file, options.vault_id, options.ask_vault_pass)
+    )
 
 
 def verb(
     *,
-    flags: dict[str, tuple[Any, str]] | None = None,
+    flags: Mapping[str, tuple[Any, str]] = RUN_FLAGS,
     positional: Iterable[str] = (),
-    help: dict[str, str] | None = None,
+    help: Mapping[str, str] | None = None,
     name: str | None = None,
 ) -> Callable[[Callable[..., Any]], Task[Any]]:
     """An Invoke task whose shared flags arrive as one mapping `flags`, and whose result is its exit
     code."""
 
     def wrap(body: Callable[..., Any]) -> Task[Any]:
-        shared = flags if flags is not None else RUN_FLAGS
-        own = [
-            parameter
-            for parameter in list(inspect.signature(body).parameters.values())[1:]
-            if parameter.name != "flags"
-        ]
-
-        def run(context: Any, *args: Any, **kwargs: Any) -> None:
-            bound = dict(zip([parameter.name for parameter in own], args, strict=False))
-            values = {**bound, **kwargs}
-            if any(value in ("--help", "-h") for value in values.values()):
-                _show_help(run.__name__ if name is None else name, made)
-            taken = {
-                flag.replace("-", "_"): values.pop(flag.replace("-", "_"), default)
-                for flag, (default, _) in shared.items()
-            }
-            _finish(lambda: body(context, flags=taken, **values), bool(taken.get("json")))
-
-        run.__name__ = name or body.__name__
-        run.__doc__ = body.__doc__
-        extended = [
-            inspect.Parameter(
-                flag.replace("-", "_"), inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default
-            )
-            for flag, (default, _) in shared.items()
-        ]
-        first = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        run.__signature__ = inspect.Signature([first, *own, *extended])  # type: ignore[attr-defined]
-        made: Task[Any] = task(
-            name=name,
-            positional=list(positional),
-            auto_shortflags=False,
-            iterable=[
-                flag.replace("-", "_")
-                for flag, (default, _) in shared.items()
-                if isinstance(default, list)
-            ],
-            incrementable=[flag for flag in shared if flag == "verbose"],
-            help={**{flag: text for flag, (_, text) in shared.items()}, **(help or {})},
-        )(run)
-        return made
+        shared = flags if isinstance(flags, FlagSet) else _flag_set(flags)
+        return Verb(body, shared, list(positional), help or {}, name)
 
     return wrap
 
 
-def check_surroundings() -> None:
-    """What every verb stands on, looked at before any of them is built: the standard streams and
-    the working folder."""
-    problem = guard_streams()
-    try:
-        os.getcwd()
-    except OSError as error:
-        problem = (
-            problem
-            or f"the working folder cannot be used: {error.strerror}; go to one that is there"
-        )
-    if problem:
-        raise Exit(f"error: {problem}", BadInput.exit_code)
+class Verb(Task[Any]):
+    """A task whose flags are worked out when a command line is parsed, which `--list` is not."""
 
+    def __init__(
+        self,
+        body: Callable[..., Any],
+        shared: FlagSet,
+        positional: list[str],
+        help: Mapping[str, str],
+        name: str | None,
+    ) -> None:
+        self._function, self._shared, self._own_help = body, shared, help
 
-def extend_invoke() -> None:
-    """Flags and verbs that Invoke does not know are bad input, too: our exit code instead of its
-    own 1.
+        def run(context: Any, *args: Any, **kwargs: Any) -> None:
+            values = dict(zip([each.name for each in self._own], args, strict=False))
+            values.update(kwargs)
+            taken = {name: values.pop(name, default) for name, default in shared.defaults.items()}
+            _finish(lambda: body(context, flags=taken, **values), bool(taken.get("json")))
 
-    Its own pages (--help VERB, --list) end as a verb does: a reader that left early is no error, a
-    full disk is one.
-    """
-    parse, clean_up = Program.parse_tasks, Program.parse_cleanup
+        run.__name__ = name or body.__name__
+        run.__doc__ = body.__doc__
+        super().__init__(run, name=name, positional=positional, auto_shortflags=False)
 
-    def parse_tasks(program: Program) -> None:
-        try:
-            parse(program)
-        except ParseError as error:
-            if "--json" in sys.argv:
-                _print_error(error, BadInput.exit_code)
-            raise Exit(
-                f"error: {error}; see: invoke --help VERB", code_after_output(BadInput.exit_code)
-            ) from None
+    @cached_property
+    def _own(self) -> list[inspect.Parameter]:
+        """The parameters that are the verb's own: neither the context nor shared flags."""
+        parameters = list(inspect.signature(self._function).parameters.values())
+        return [each for each in parameters[1:] if each.name != "flags"]
 
-    def parse_cleanup(program: Program) -> None:
-        try:
-            clean_up(program)
-        except Exit as ending:
-            raise Exit(ending.message, code_after_output(ending.code)) from None
+    def argspec(self, body: Callable[..., Any]) -> inspect.Signature:
+        return inspect.Signature([*self._own, *self._shared.parameters])
 
-    Program.parse_tasks = parse_tasks  # type: ignore[method-assign, assignment]
-    Program.parse_cleanup = parse_cleanup  # type: ignore[method-assign, assignment]
+    def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
+        defaults = {each.name.replace("_", "-"): each.default for each in self._own}
+        own = {flag: _with_default(defaults[flag], text) for flag, text in self._own_help.items()}
+        self.help = {**self._shared.helps, **own}
+        self.iterable = self._shared.lists
+        self.incrementable = [flag for flag in ("verbose",) if flag in self._shared]
+        return super().get_arguments(ignore_unknown_help)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Verb:
+        return self  # Invoke copies the namespace of a tasks.py; nothing changes a verb
 
 
 def positional_if_given(path: str, name: str) -> list[str]:
-    """Invoke knows no optional positional argument; so it is one only when the command line has it."""
+    """Invoke has no optional positional arguments: it is one only if the command line gives it."""
     after = sys.argv[sys.argv.index(path) + 1 :] if path in sys.argv else []
     return [name] if after and not after[0].startswith("-") else []
 
 
-def _show_help(name: str, made: Task[Any]) -> None:
-    """`invoke play --help`: a positional argument would swallow the flag, so Invoke is asked the
-    other way round."""
-    path = next((word for word in sys.argv if word.endswith(name)), name)
-    Program().run(["invoke", "--help", path], exit=False)
-    raise Exit(code=code_after_output(0))
+def print_error(error: Exception, code: int) -> None:
+    """An error as the one JSON object of a verb."""
+    fields = getattr(error, "json_fields", {})
+    sys.stdout.write(json_text({"error": str(error), "exit_code": code, **fields}) + "\n")
+
+
+def _with_default(default: Any, text: str) -> str:
+    """The help text with the flag's default, where it has one that the text does not explain."""
+    required_or_empty = default is inspect.Parameter.empty or not default
+    if required_or_empty or "default" in text:
+        return text
+    return f"{text} (default: {'yes' if default is True else default})"
 
 
 def _finish(body: Callable[[], Any], as_json: bool) -> None:
-    """Run a verb; its result is the exit code, and what it says on purpose is one line, never a
-    traceback."""
+    """Run a verb; its result is the exit code. Our own errors are one line, not a traceback."""
     try:
         code = int(body() or 0)
     except PlayrunnerError as error:
-        code = _say_error(error, as_json)
+        code = _report(error, as_json)
     except OSError as error:
-        if not (trouble := of_a_full_machine(error) or _of_the_state_folder(error)):
+        explained = of_a_full_machine(error) or _of_the_state_folder(error)
+        if not explained:
             raise
-        code = _say_error(trouble, as_json)
+        code = _report(explained, as_json)
     except KeyboardInterrupt:
         code = 130
     except OutputLost:
@@ -184,45 +210,20 @@ def _finish(body: Callable[[], Any], as_json: bool) -> None:
         raise Exit(code=code)
 
 
-def options_from(flags: dict[str, Any]) -> Any:
-    """The shared flags as Options."""
-    from playrunner.options import Options
-
-    given = dict(flags)
-    password = os.environ.get("PLAYRUNNER_BECOME_PASSWORD", "")
-    if given.pop("ask_become_pass", False):
-        import getpass
-
-        password = getpass.getpass("sudo password: ")
-    return Options(
-        **{
-            **given,
-            "inventory": tuple(given["inventory"]),
-            "extra_vars": tuple(given["extra_vars"]),
-            "become_password": password,
-        }
-    )
-
-
-def _say_error(error: PlayrunnerError, as_json: bool) -> int:
+def _report(error: PlayrunnerError, as_json: bool) -> int:
     if as_json:
-        _print_error(error, error.exit_code)
+        print_error(error, error.exit_code)
     sys.stderr.write(f"error: {error}\n")
     return error.exit_code
 
 
 def _of_the_state_folder(error: OSError) -> PlayrunnerError | None:
-    """What a verb keeps beside the records of runs stands or falls with the same folder."""
+    """What a verb keeps beside the records of runs fails together with that folder."""
     from playrunner.record.ledger import state_directory
 
     folder = state_directory()
     if not isinstance(error.filename, str) or not Path(error.filename).is_relative_to(folder):
         return None
     return BadInput(
-        f"{error.filename}: {error.strerror}; set PLAYRUNNER_STATE_HOME to a folder that can be"
-        " written"
+        f"{error.filename}: {error.strerror}; set PLAYRUNNER_STATE_HOME to a writable folder"
     )
-
-
-def _print_error(error: Exception, code: int) -> None:
-    sys.stdout.write(json_text({"error": str(error), "exit_code": code}) + "\n")

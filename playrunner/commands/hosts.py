@@ -1,25 +1,27 @@
-"""hosts: reaching hosts, and trusting their keys."""
+"""hosts: recording host keys."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playrunner.commands.flags import INVENTORY_FLAGS, verb
+from playrunner.commands.flags import INVENTORY_FLAGS, options_from, verb
 from playrunner.output.json_output import print_json
+
+if TYPE_CHECKING:
+    from invoke.context import Context
 
 
 @verb(
     flags=INVENTORY_FLAGS,
     positional=["host"],
-    help={"host": "a host of the inventory", "yes": "record without asking"},
+    help={"host": "a host of the inventory", "yes": "record the key without asking"},
 )
-def trust(context: Any, host: str, flags: dict[str, Any], yes: bool = False) -> int:
-    """Show a host's key and, once you have compared it, record it in known_hosts."""
-    from playrunner.options import Options
+def trust(context: Context, host: str, flags: dict[str, Any], yes: bool = False) -> int:
+    """Show a host's key and, once you have compared it, add it to known_hosts."""
     from playrunner.run.run import open_inventory
     from playrunner.ssh.trust import trust_host
 
-    outcome = trust_host(open_inventory(Options(inventory=tuple(flags["inventory"]))), host, yes)
+    outcome = trust_host(open_inventory(options_from(flags)), host, yes)
     if flags["json"]:
         print_json(outcome)
     return 0

@@ -1,30 +1,32 @@
-"""inventory: what an inventory says, and which file and line said it."""
+"""inventory: an inventory's hosts, groups and variables, and which file and line set each value."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playrunner.commands.flags import INVENTORY_FLAGS, verb
+from playrunner.commands.flags import INVENTORY_FLAGS, options_from, verb
 from playrunner.output.json_output import print_json
+
+if TYPE_CHECKING:
+    from invoke.context import Context
 
 
 @verb(
     flags=INVENTORY_FLAGS,
     help={
         "graph": "draw groups and hosts as a tree",
-        "host": "one host's variables",
-        "why": "which file and line gave this variable, and which values it beat",
+        "host": "show one host's variables",
+        "why": "show which file and line set this variable, and the values it overrides",
     },
 )
 def show(
-    context: Any, flags: dict[str, Any], graph: bool = False, host: str = "", why: str = ""
+    context: Context, flags: dict[str, Any], graph: bool = False, host: str = "", why: str = ""
 ) -> int:
     """Show an inventory's hosts, groups and variables."""
     from playrunner.commands import inventory_show as views
-    from playrunner.options import Options
     from playrunner.run.run import open_inventory
 
-    inventory = open_inventory(Options(inventory=tuple(flags["inventory"])))
+    inventory = open_inventory(options_from(flags))
     if why:
         rows = views.why(inventory, host or None, why)
         print_json([views.why_data(row) for row in rows]) if flags["json"] else print(

@@ -1,5 +1,4 @@
-"""`invoke inventory.show`: hosts, groups and variables as data, as a tree, and where a value came
-from."""
+"""inventory.show: hosts, groups and variables as data or as a tree, and where a value came from."""
 
 from __future__ import annotations
 
@@ -9,7 +8,10 @@ from typing import Any
 
 from playrunner.errors import BadInput
 from playrunner.inventory.inventory import LOCALHOST_NAMES, Inventory, Value
+from playrunner.project import program
 from playrunner.text.did_you_mean import did_you_mean
+from playrunner.text.written import VAULT_KEY, EncryptedText
+from playrunner.vault.masking import masking
 
 HIDDEN = "(hidden)"
 SECRET_MARKS = ("password", "secret", "token", "private_key")
@@ -30,7 +32,7 @@ def as_data(inventory: Inventory) -> dict[str, Any]:
     view = inventory.view()
     host_variables = {host: host_data(inventory, host) for host in inventory.hosts}
     data: dict[str, Any] = {
-        "_meta": {"hostvars": {host: said for host, said in host_variables.items() if said}}
+        "_meta": {"hostvars": {host: values for host, values in host_variables.items() if values}}
     }
     for group in inventory.groups:
         own_hosts = view.own_hosts[group] if group != "all" else ()
@@ -88,17 +90,17 @@ def why(inventory: Inventory, host: str | None, variable: str) -> list[Why]:
         _refuse_unknown(inventory, host)
     rows: list[Why] = []
     for name in [host] if host is not None else list(inventory.hosts):
-        said = [values[variable] for _, values in inventory.layers(name) if variable in values]
-        if said:
-            *beaten, winner = (_hidden(variable, value) for value in said)
+        layers = [values[variable] for _, values in inventory.layers(name) if variable in values]
+        if layers:
+            *beaten, winner = (_hidden(variable, value) for value in layers)
             rows.append(Why(name, variable, winner, tuple(reversed(beaten))))
     if not rows:
-        known = {known for name in inventory.hosts for known in inventory.variables(name)}
+        names = {name for member in inventory.hosts for name in inventory.variables(member)}
         where = f' for host "{host}"' if host is not None else ""
         raise BadInput(
             f'nothing in the inventory sets "{variable}"{where}'
             + did_you_mean(
-                variable, sorted(known), "see what it sets with: invoke inventory.show --json"
+                variable, sorted(names), f"see its variables with: {program()} inventory.show"
             )
         )
     return rows
@@ -107,7 +109,7 @@ def why(inventory: Inventory, host: str | None, variable: str) -> list[Why]:
 def why_data(row: Why) -> dict[str, Any]:
     """A row as plain values."""
 
-    def told(value: Value) -> dict[str, Any]:
+    def described(value: Value) -> dict[str, Any]:
         return {
             "value": _shown(row.variable, value.value),
             "place": str(value.place),
@@ -117,8 +119,8 @@ def why_data(row: Why) -> dict[str, Any]:
     return {
         "host": row.host,
         "variable": row.variable,
-        "winner": told(row.winner),
-        "beaten": [told(value) for value in row.beaten],
+        "winner": described(row.winner),
+        "beaten": [described(value) for value in row.beaten],
     }
 
 
@@ -149,7 +151,9 @@ def _hidden(name: str, value: Value) -> Value:
 
 
 def _shown(name: str, value: Any) -> Any:
-    """A value as plain data, with everything hidden whose name says that it is a secret."""
+    """A value as plain data; what is named like a secret is hidden."""
+    if isinstance(value, EncryptedText):
+        return {VAULT_KEY: str(value)}
     if _is_secret(name):
         return HIDDEN
     if isinstance(value, Mapping):
@@ -157,7 +161,7 @@ def _shown(name: str, value: Any) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_shown("", inner) for inner in value]
     if isinstance(value, str):
-        return str(value)
+        return masking.text(str(value))
     return value if value is None or isinstance(value, (bool, int, float)) else str(value)
 
 
@@ -165,11 +169,13 @@ def _is_secret(name: str) -> bool:
     lowered = name.lower()
     if lowered.endswith("_file"):
         return False
-    # ansible_become_pass and ansible_ssh_pass are passwords too.
+    # ansible_become_pass and ansible_ssh_pass are passwords.
     return lowered.endswith("_pass") or any(mark in lowered for mark in SECRET_MARKS)
 
 
 def _refuse_unknown(inventory: Inventory, host: str) -> None:
     if host not in inventory.hosts and host != LOCALHOST_NAMES[0]:
-        remedy = did_you_mean(host, inventory.hosts, "see them with: invoke inventory.show --graph")
-        raise BadInput(f'no host is called "{host}"{remedy}')
+        remedy = did_you_mean(
+            host, inventory.hosts, f"see them with: {program()} inventory.show --graph"
+        )
+        raise BadInput(f'there is no host "{host}" in the inventory{remedy}')

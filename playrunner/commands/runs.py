@@ -1,24 +1,27 @@
-"""runs: what was done before."""
+"""runs: the records of earlier runs."""
 
 from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playrunner.commands.flags import positional_if_given, verb
+from playrunner.commands.flags import JSON_FLAG, positional_if_given, verb
 from playrunner.output.json_output import print_json
 
-_JSON = {"json": (False, "print JSON on stdout, and nothing else there")}
+if TYPE_CHECKING:
+    from invoke.context import Context
+
+    from playrunner.record.past_runs import Unreadable
 
 
-@verb(flags=_JSON, name="list", help={"last": "how many to show"})
-def list_runs(context: Any, flags: dict[str, Any], last: int = 20) -> int:
-    """Earlier runs, newest first."""
+@verb(flags=JSON_FLAG, name="list", help={"last": "how many runs to show"})
+def list_runs(context: Context, flags: dict[str, Any], last: int = 20) -> int:
+    """List earlier runs, newest first."""
     from playrunner.record.past_runs import Unreadable, runs
 
     unreadable = Unreadable()
-    found = runs(unreadable=unreadable)[:last]
+    recent = runs(unreadable=unreadable)[:last]
     _warn(unreadable)
     if flags["json"]:
         print_json(
@@ -30,13 +33,13 @@ def list_runs(context: Any, flags: dict[str, Any], last: int = 20) -> int:
                     "exit_code": run.recap.get("exit_code"),
                     "folder": str(run.folder),
                 }
-                for run in found
+                for run in recent
             ]
         )
         return 0
-    if not found:
+    if not recent:
         print("no run is recorded yet")
-    for run in found:
+    for run in recent:
         clock = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.started))
         code = run.recap.get("exit_code")
         ended = (
@@ -49,24 +52,29 @@ def list_runs(context: Any, flags: dict[str, Any], last: int = 20) -> int:
 
 
 @verb(
-    flags=_JSON,
+    flags=JSON_FLAG,
     positional=positional_if_given("runs.show", "id"),
-    help={"id": "which run; the latest by default", "events": "every intent and outcome"},
+    help={
+        "id": "the run's ID, or its beginning (default: the latest)",
+        "events": "show every event",
+    },
 )
-def show(context: Any, flags: dict[str, Any], id: str | None = None, events: bool = False) -> int:
-    """What one run did: its recap, its failures, and where its full output is."""
+def show(
+    context: Context, flags: dict[str, Any], id: str | None = None, events: bool = False
+) -> int:
+    """Show a run's recap, failures and the folder of its full output."""
     from playrunner.errors import BadInput
+    from playrunner.project import program
     from playrunner.record.past_runs import Unreadable, runs
     from playrunner.record.past_runs import events as events_of
 
-    found = [run for run in runs() if not id or run.run_id.startswith(id)]
-    if not found:
+    run = next((run for run in runs() if not id or run.run_id.startswith(id)), None)
+    if run is None:
         raise BadInput(
-            f'there is no run "{id}"; "invoke runs.list" shows them'
+            f'there is no run "{id}"; list them with: {program()} runs.list'
             if id
             else "no run is recorded yet"
         )
-    run = found[0]
     unreadable = Unreadable()
     record = list(events_of(run.folder, unreadable))
     _warn(unreadable)
@@ -87,11 +95,11 @@ def show(context: Any, flags: dict[str, Any], id: str | None = None, events: boo
     for event in record:
         bad = event.get("status") in ("failed", "unreachable")
         if events or bad:
-            told = (event.get(name, "") for name in ("host", "step", "msg"))
-            print(f"  {event.get('status', event['event'])}: {' '.join(map(str, told))}")
+            details = (str(event.get(name, "")) for name in ("host", "step", "msg"))
+            print(f"  {event.get('status', event['event'])}: {' '.join(details)}")
     return 0
 
 
-def _warn(unreadable: Any) -> None:
+def _warn(unreadable: Unreadable) -> None:
     if unreadable.warning():
         print(f"warning: {unreadable.warning()}", file=sys.stderr)

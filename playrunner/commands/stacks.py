@@ -1,37 +1,39 @@
-"""status and teardown: everything of a cluster, whatever roles made it."""
+"""status and teardown: all resources of an inventory's cluster, of every role."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.commands.flags import options_from, verb
-from playrunner.commands.role import DELETE, LOOK
+from playrunner.commands.role import DELETE, KEPT, LOOK
+
+if TYPE_CHECKING:
+    from invoke.context import Context
 
 
 @verb(flags=LOOK)
-def status(context: Any, flags: dict[str, Any]) -> int:
-    """What there is of this inventory's cluster, role by role."""
-    from pathlib import Path
-
-    from playrunner.lifecycle.clouds_of_inventory import chosen, cloud_roles
+def status(context: Context, flags: dict[str, Any]) -> int:
+    """Show the resources of this inventory's cluster, role by role."""
+    from playrunner.lifecycle.clouds_of_inventory import chosen_clouds, cloud_roles
     from playrunner.lifecycle.status_and_delete import show_status
 
     options = options_from(flags)
-    return show_status(cloud_roles(Path.cwd() / "roles", chosen(options)), options, "status")
+    return show_status(cloud_roles(chosen_clouds(options)), options, "status")
 
 
 @verb(
     flags=DELETE,
     help={
-        "with-kept": "also what steps say to keep (buckets, images)",
-        "expired": "instead: every stack of the account whose --ttl is over",
+        **KEPT,
+        "expired": "instead, delete every stack of the account whose --ttl has passed",
     },
 )
 def teardown(
-    context: Any, flags: dict[str, Any], with_kept: bool = False, expired: bool = False
+    context: Context, flags: dict[str, Any], with_kept: bool = False, expired: bool = False
 ) -> int:
-    """Delete everything of this inventory's cluster and prove that nothing is left; exit code 7
-    when something is."""
+    """Delete all resources of this inventory's cluster and verify that none is left.
+
+    The exit code is 7 if something is left."""
     from playrunner.lifecycle.teardown import tear_down, tear_down_expired
 
     options = options_from(flags)

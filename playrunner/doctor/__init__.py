@@ -1,6 +1,6 @@
-"""The doctor: whether this machine and the jump host have what the roles of an inventory need, and
-how to mend what is missing.
+"""The doctor: checks that this machine and the jump host have what the roles of an inventory need,
+and says how to fix what is missing.
 
-purposes (what roles are for) -> examine (all checks) -> probe (a machine, here or over SSH), tools,
-packages, logins, files finding (one line)  remedies (what --fix may do)  table (how it is told)
+purposes (what roles need) -> examine (all checks) -> probe (a machine, here or over SSH), tools,
+packages, logins, files; finding (one line), remedies (what --fix does), table (printing)
 """

@@ -1,4 +1,4 @@
-"""All checks of one inventory, in the order in which they build on each other."""
+"""Runs all checks for one inventory, in the order in which they depend on each other."""
 
 from __future__ import annotations
 
@@ -10,47 +10,54 @@ from playrunner.doctor.finding import HERE, Finding
 from playrunner.doctor.machine import this_machine
 from playrunner.doctor.purposes import Purposes, asked_for, of_inventory, of_roles
 from playrunner.errors import BadInput, NotYet, UndefinedVariable
-from playrunner.playbook.keywords import templar
 from playrunner.ssh.fleet import Fleet
-from playrunner.variables.host_memory import World
+from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.scope import Scope
+from playrunner.variables.templating import default_templar
 
 
-def examine(fleet: Fleet, roles: Sequence[str], project: Path) -> list[Finding]:
+def examine(fleet: Fleet, roles: Sequence[str]) -> list[Finding]:
     """Every finding, of this machine first; nothing is changed."""
     value = _reader(fleet)
-    known = of_roles(project / "roles")
+    needs_by_role = of_roles()
     hosts = [host for host in fleet.inventory.hosts if host != "localhost"]
-    purposes = asked_for(roles, known) if roles else of_inventory(value, bool(hosts), known)
+    purposes = (
+        asked_for(roles, needs_by_role)
+        if roles
+        else of_inventory(value, bool(hosts), needs_by_role)
+    )
     rehearsal = bool(value("sandbox_state"))
     machine = this_machine(
-        {"tools": tools.asked(purposes), "folders": files.folders(purposes), "files": []}
+        {"tools": tools.version_commands(purposes), "folders": files.folders(purposes), "files": []}
     )
-    heard = logins.Heard()
-    found = packages.examine(purposes, rehearsal)
-    found += tools.examine(machine, purposes, HERE)
-    found += files.examine(
+    clock_skews = logins.ClockSkews()
+    findings = packages.examine(purposes, rehearsal)
+    findings += tools.examine(machine, purposes, HERE)
+    findings += files.examine(
         _keys(fleet, hosts, rehearsal),
         logins.secrets(value, purposes),
         bool(hosts) and not rehearsal,
     )
-    found += files.examine_room(machine.free_gib, purposes, HERE)
-    found += logins.examine(
-        purposes, value, Scope(World(fleet.inventory, templar, {}, {}), "localhost"), heard
+    findings += files.examine_room(machine.free_gib, purposes, HERE)
+    findings += logins.examine(
+        purposes,
+        value,
+        Scope(RunVariables(fleet.inventory, default_templar, {}, {}), "localhost"),
+        clock_skews,
     )
-    found += logins.clock(heard)
+    findings += logins.clock(clock_skews)
     for host in [] if rehearsal else jumphost.jump_hosts(fleet):
-        found += jumphost.examine(fleet, host, _at_jump_host(purposes))
-    return found
+        findings += jumphost.examine(fleet, host, _at_jump_host(purposes))
+    return findings
 
 
 def _at_jump_host(purposes: Purposes) -> Purposes:
-    """Logging in from there is what it is for."""
+    """A jump host also needs what logins need."""
     return {"logins": ("jumphost",), **purposes}
 
 
 def _reader(fleet: Fleet) -> Callable[[str], str]:
-    """The inventory's variables; one that cannot be worked out yet counts as not set."""
+    """Reads the inventory's variables; one that cannot be rendered yet counts as not set."""
 
     def value(name: str) -> str:
         try:
@@ -62,7 +69,7 @@ def _reader(fleet: Fleet) -> Callable[[str], str]:
 
 
 def _keys(fleet: Fleet, hosts: Sequence[str], rehearsal: bool) -> list[Path]:
-    """The private keys that the inventory names; a sandbox looks after its own."""
+    """The private keys that the inventory names; a sandbox manages its own."""
     named = (
         []
         if rehearsal

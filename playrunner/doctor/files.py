@@ -1,5 +1,4 @@
-"""Folders and files of the user: where runs are recorded, how ssh is set up, keys that others must
-not read, room on the disk."""
+"""Checks the user's files: state folder, ~/.ssh, modes of keys and credentials, free disk space."""
 
 from __future__ import annotations
 
@@ -19,40 +18,39 @@ _OTHERS_READ, _OTHERS_WRITE = 0o077, 0o022
 
 
 def folders(purposes: Purposes) -> list[str]:
-    """Those whose free space counts here."""
+    """The folders whose free space is checked on this machine."""
     return [str(state_directory()), *_image_folders(purposes, os.geteuid() == 0, str(Path.home()))]
 
 
-def far_folders(purposes: Purposes) -> list[str]:
+def remote_folders(purposes: Purposes) -> list[str]:
     return ["~", *_image_folders(purposes, True, "~")]
 
 
 def examine_room(free_gib: Mapping[str, float], purposes: Purposes, where: str) -> list[Finding]:
-    """The first folder is the runs', the second the images'."""
-    found = []
+    """`free_gib` has the state folder first, then that of images."""
+    findings = []
     for (folder, gib), least, roles in zip(
         free_gib.items(), (STATE_GIB, IMAGES_GIB), ((), purposes.get("images", ())), strict=False
     ):
-        said = f"{gib:.1f} GiB free under {folder}"
-        found.append(
+        findings.append(
             Finding(
-                f"{least:g} GiB of disk for {'images' if roles else 'runs'}",
+                f"{least:g} GiB free disk for {'images' if roles else 'runs'}",
                 gib >= least,
-                said,
+                f"{gib:.1f} GiB free under {folder}",
                 roles,
-                f"make room under {folder}" + ("" if roles else ", or set PLAYRUNNER_STATE_HOME"),
+                f"free space under {folder}" + ("" if roles else ", or set PLAYRUNNER_STATE_HOME"),
                 where=where,
             )
         )
-    return found
+    return findings
 
 
 def examine(keys: Iterable[Path], secrets: Iterable[Path], with_hosts: bool) -> list[Finding]:
-    found = [_state()]
+    findings = [_state()]
     if with_hosts:
-        found += _ssh(Path.home() / ".ssh")
+        findings += _ssh(Path.home() / ".ssh")
     return [
-        *found,
+        *findings,
         *(_key(path) for path in dict.fromkeys(keys)),
         *(_secret(path) for path in dict.fromkeys(secrets)),
     ]
@@ -60,7 +58,7 @@ def examine(keys: Iterable[Path], secrets: Iterable[Path], with_hosts: bool) -> 
 
 def _state() -> Finding:
     folder = state_directory()
-    what = "a folder for runs that can be written"
+    what = "writable state folder"
     existing = folder
     while not existing.exists():
         existing = existing.parent
@@ -69,70 +67,76 @@ def _state() -> Finding:
     return Finding(
         what,
         False,
-        f"{existing} cannot be written",
-        fix="set PLAYRUNNER_STATE_HOME to a folder that can",
+        f"{existing} is not writable",
+        fix="set PLAYRUNNER_STATE_HOME to a writable folder",
     )
 
 
 def _ssh(folder: Path) -> list[Finding]:
-    """ssh refuses what others could have changed, and keys of hosts are recorded in this folder."""
+    """ssh refuses files that other users can write; host keys are recorded in this folder."""
     if not folder.is_dir():
         return [
             Finding(
                 "~/.ssh",
                 False,
-                "there is no such folder, and hosts' keys are recorded there",
+                "does not exist; host keys are recorded there",
                 fix="mkdir -m 700 ~/.ssh",
                 remedy=Remedy("folder", folder),
             )
         ]
-    found = [
-        _mode("~/.ssh", folder, 0o700, _OTHERS_WRITE, "others may write there, which ssh refuses")
+    findings = [
+        _mode(
+            "~/.ssh", folder, 0o700, _OTHERS_WRITE, "other users can write there, which ssh refuses"
+        )
     ]
     if (folder / "config").is_file():
-        found.append(
+        findings.append(
             _mode(
                 "~/.ssh/config",
                 folder / "config",
                 0o600,
                 _OTHERS_WRITE,
-                "others may write it, which ssh refuses",
+                "other users can write it, which ssh refuses",
             )
         )
-    return found
+    return findings
 
 
 def _key(path: Path) -> Finding:
     if not path.is_file():
         return Finding(
-            f"the key {path}",
+            f"private key {path}",
             False,
-            "the inventory names it, and it is not there",
-            fix=f"put it there, or make one: ssh-keygen -t ed25519 -f {path}",
+            "named in the inventory, but does not exist",
+            fix=f"copy it there, or create one: ssh-keygen -t ed25519 -f {path}",
         )
     return _mode(
-        f"the key {path}", path, 0o600, _OTHERS_READ, "others may read it, which ssh refuses"
+        f"private key {path}",
+        path,
+        0o600,
+        _OTHERS_READ,
+        "other users can read it, which ssh refuses",
     )
 
 
 def _secret(path: Path) -> Finding:
     return _mode(
-        f"{path} for your eyes only",
+        f"credentials file {path}",
         path,
         0o600,
         _OTHERS_READ,
-        "others may read it, and it lets them in",
+        "other users can read it and use these credentials",
     )
 
 
 def _mode(what: str, path: Path, mode: int, forbidden: int, wrong: str) -> Finding:
-    given = stat.S_IMODE(path.stat().st_mode)
-    if not given & forbidden:
-        return Finding(what, True, f"mode {given:04o}")
+    actual = stat.S_IMODE(path.stat().st_mode)
+    if not actual & forbidden:
+        return Finding(what, True, f"mode {actual:04o}")
     return Finding(
         what,
         False,
-        f"mode {given:04o}: {wrong}",
+        f"mode {actual:04o}: {wrong}",
         fix=f"chmod {mode:o} {path}",
         remedy=Remedy("mode", path, mode),
     )

@@ -1,4 +1,4 @@
-"""Finding: one thing that was looked for, whether it is there, and what to do when it is not."""
+"""Finding: the result of one check, and what to do when it failed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ HERE = "this machine"
 
 @dataclass(frozen=True)
 class Remedy:
-    """Something that `--fix` may do by itself: it takes nothing away, and needs nobody's rights but
-    the user's."""
+    """A fix that `--fix` applies by itself: deletes nothing, needs only the user's own rights."""
 
     kind: str  # folder | mode | pip
     path: Path = Path()
@@ -21,11 +20,11 @@ class Remedy:
 
 @dataclass(frozen=True)
 class Finding:
-    """`needed_by` are the roles that cannot do without it."""
+    """`needed_by` are the roles that need it."""
 
     what: str
-    there: bool
-    said: str  # the version or place that was found; else what is wrong
+    ok: bool
+    detail: str  # the version or path; else what is wrong
     needed_by: tuple[str, ...] = ()
     fix: str = ""  # a command, or a sentence
     remedy: Remedy | None = None

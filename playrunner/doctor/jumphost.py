@@ -1,5 +1,4 @@
-"""The jump host as the doctor sees it: the machine from which verbs are run, and through which
-hosts are reached."""
+"""Checks of a jump host: the machine that runs commands and through which hosts are reached."""
 
 from __future__ import annotations
 
@@ -8,14 +7,15 @@ import time
 from playrunner.doctor import files, tools
 from playrunner.doctor.finding import Finding
 from playrunner.doctor.logins import MOST_SKEW_SECONDS
-from playrunner.doctor.machine import Machine, far_machine
+from playrunner.doctor.machine import Machine, remote_machine
 from playrunner.doctor.purposes import Purposes
 from playrunner.errors import PlayrunnerError
+from playrunner.project import program
 from playrunner.ssh.fleet import Fleet
 from playrunner.ssh.targets import trust_command
 
-LEAST_FAR_PYTHON = (3, 9)  # what modules that run on hosts are written for
-_FOR_JUMP_HOSTS = ("images", "logins")  # the rest is asked of the machine that runs the verbs
+MIN_REMOTE_PYTHON = (3, 9)  # for modules that run on hosts
+_FOR_JUMP_HOSTS = ("images", "logins")  # the rest is checked on this machine
 
 
 def jump_hosts(fleet: Fleet) -> list[str]:
@@ -29,16 +29,16 @@ def jump_hosts(fleet: Fleet) -> list[str]:
 
 
 def examine(fleet: Fleet, host: str, purposes: Purposes) -> list[Finding]:
-    wanted = {purpose: roles for purpose, roles in purposes.items() if purpose in _FOR_JUMP_HOSTS}
+    relevant = {purpose: roles for purpose, roles in purposes.items() if purpose in _FOR_JUMP_HOSTS}
     home = str(fleet.variable(host, "jumphost_home", ""))
     command = f"{home}/bin/invoke" if home else ""
     try:
-        machine = far_machine(
+        machine = remote_machine(
             fleet,
             host,
             {
-                "tools": tools.asked(wanted),
-                "folders": files.far_folders(wanted),
+                "tools": tools.version_commands(relevant),
+                "folders": files.remote_folders(relevant),
                 "files": [command] if command else [],
             },
         )
@@ -46,40 +46,40 @@ def examine(fleet: Fleet, host: str, purposes: Purposes) -> list[Finding]:
         trusting = trust_command(host, fleet.inventory.sources)
         return [
             Finding(
-                "a jump host that answers",
+                "jump host reachable",
                 False,
                 str(error),
                 where=host,
-                fix=f"{trusting} if its key is not known; else look whether it is up",
+                fix=f"{trusting} if its key is not known; else check that it is up",
             )
         ]
-    found = [
+    findings = [
         _python(machine, host),
         _clock(machine, host),
-        *tools.examine(machine, wanted, host),
-        *files.examine_room(machine.free_gib, wanted, host),
+        *tools.examine(machine, relevant, host),
+        *files.examine_room(machine.free_gib, relevant, host),
     ]
     if command:
-        there = machine.files[command]
-        found.append(
+        installed = machine.files[command]
+        findings.append(
             Finding(
-                "this project, installed",
-                there,
-                command if there else f"there is no {command}",
+                "playrunner installed",
+                installed,
+                command if installed else f"{command} does not exist",
                 ("jumphost",),
-                "invoke jumphost.create",
+                f"{program()} jumphost.create",
                 where=host,
             )
         )
-    return found
+    return findings
 
 
 def _python(machine: Machine, host: str) -> Finding:
     path, version = machine.python
-    least = ".".join(map(str, LEAST_FAR_PYTHON))
+    least = ".".join(map(str, MIN_REMOTE_PYTHON))
     return Finding(
         f"Python {least} or later",
-        version >= LEAST_FAR_PYTHON,
+        version >= MIN_REMOTE_PYTHON,
         f"{path} {'.'.join(map(str, version))}",
         fix=f"install Python {least} or later there",
         where=host,
@@ -89,9 +89,9 @@ def _python(machine: Machine, host: str) -> Finding:
 def _clock(machine: Machine, host: str) -> Finding:
     skew = abs(machine.time - time.time())
     return Finding(
-        "a clock that agrees with this machine",
+        "clock in sync with this machine",
         skew <= MOST_SKEW_SECONDS,
-        f"{skew:.0f} s away",
+        f"off by {skew:.0f} s",
         fix="start a time service there: sudo timedatectl set-ntp true",
         where=host,
     )

@@ -1,5 +1,5 @@
-"""Logins: whether clouds and the cluster of the inventory let this machine in, asked of them; and
-whose clock is wrong."""
+"""Checks the logins to the inventory's clouds and cluster with a real request, and the clock by
+their answers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.doctor.finding import Finding
 from playrunner.doctor.purposes import Purposes
 from playrunner.errors import BadInput, HostUnreachable
+from playrunner.project import program
 from playrunner.variables.scope import Scope
 
 # Signatures of requests are refused after five minutes, tokens a little earlier
@@ -24,32 +25,34 @@ Value = Callable[[str], str]
 
 
 @dataclass
-class Heard:
-    """What was found out on the way: how far each side's clock is from this one."""
+class ClockSkews:
+    """By service, how far its clock is from this machine's."""
 
     skews: dict[str, float] = field(default_factory=dict)
 
-    def date(self, who: str, headers: Mapping[str, str] | None) -> None:
-        said = {name.lower(): value for name, value in (headers or {}).items()}.get("date", "")
+    def add(self, service: str, headers: Mapping[str, str] | None) -> None:
+        date = {name.lower(): value for name, value in (headers or {}).items()}.get("date", "")
         try:
-            self.skews[who] = parsedate_to_datetime(said).timestamp() - time.time()
+            self.skews[service] = parsedate_to_datetime(date).timestamp() - time.time()
         except (ValueError, OverflowError, TypeError):
-            pass  # it says no date, or not as HTTP does
+            pass  # no date header, or not in HTTP's format
 
 
-def examine(purposes: Purposes, value: Value, scope: Scope, heard: Heard) -> list[Finding]:
-    found = []
+def examine(
+    purposes: Purposes, value: Value, scope: Scope, clock_skews: ClockSkews
+) -> list[Finding]:
+    findings = []
     if "aws" in purposes:
-        found.append(_aws(value, purposes["aws"], heard))
+        findings.append(_aws(value, purposes["aws"], clock_skews))
     if "gcp" in purposes:
-        found.append(_gcp(value, purposes["gcp"]))
+        findings.append(_gcp(value, purposes["gcp"]))
     if "kubernetes" in purposes:
-        found.append(_kubernetes(value, scope, purposes["kubernetes"], heard))
-    return found
+        findings.append(_kubernetes(value, scope, purposes["kubernetes"], clock_skews))
+    return findings
 
 
 def secrets(value: Value, purposes: Purposes) -> list[Path]:
-    """Files with credentials that are there, and that others should not read."""
+    """Existing files with credentials, which other users should not be able to read."""
     named = []
     if "kubernetes" in purposes:
         listed = value("kubeconfig") or os.environ.get("KUBECONFIG", "") or "~/.kube/config"
@@ -65,35 +68,35 @@ def secrets(value: Value, purposes: Purposes) -> list[Path]:
     return [path for path in paths if path.is_file()]
 
 
-def clock(heard: Heard) -> list[Finding]:
-    """Judged by whoever answered; nobody did: nothing is said."""
+def clock(clock_skews: ClockSkews) -> list[Finding]:
+    """One finding for each service that answered."""
     return [
         Finding(
-            f"a clock that agrees with {who}",
+            f"clock in sync with {service}",
             abs(skew) <= MOST_SKEW_SECONDS,
-            f"{abs(skew):.0f} s away",
+            f"off by {abs(skew):.0f} s",
             fix="start a time service: sudo timedatectl set-ntp true",
         )
-        for who, skew in heard.skews.items()
+        for service, skew in clock_skews.skews.items()
     ]
 
 
-def _aws(value: Value, roles: tuple[str, ...], heard: Heard) -> Finding:
+def _aws(value: Value, roles: tuple[str, ...], clock_skews: ClockSkews) -> Finding:
     from playrunner.aws.client import Account, Aws, settings_of
 
-    what = "a login to AWS"
+    what = "AWS login"
     account = Account(settings_of(value))
     profile = f" --profile {value('aws_profile')}" if value("aws_profile") else ""
     try:
-        said = Aws(account, sleep=lambda seconds: None).read("sts", "get_caller_identity")
-        who = said["Arn"]
+        identity = Aws(account, sleep=lambda seconds: None).read("sts", "get_caller_identity")
+        arn = identity["Arn"]
     except HostUnreachable as error:
         return Finding(
             what,
             False,
             str(error),
             roles,
-            "look at this machine's network and proxy, and at aws_endpoint_url",
+            "check this machine's network and proxy, and aws_endpoint_url",
         )
     except (BadInput, Refused, Unanswered) as error:
         return Finding(
@@ -103,17 +106,16 @@ def _aws(value: Value, roles: tuple[str, ...], heard: Heard) -> Finding:
             roles,
             f"aws configure{profile} (or aws sso login{profile}), and set aws_region",
         )
-    heard.date("AWS", said.get("ResponseMetadata", {}).get("HTTPHeaders"))
-    return Finding(what, True, f"{who} in {account.region}", roles)
+    clock_skews.add("AWS", identity.get("ResponseMetadata", {}).get("HTTPHeaders"))
+    return Finding(what, True, f"{arn} in {account.region}", roles)
 
 
 def _gcp(value: Value, roles: tuple[str, ...]) -> Finding:
-    """Only whether there are credentials: what they are good for is the business of the roles' own
-    checks."""
+    """Only whether there are credentials; the roles' own preflight checks what they allow."""
     from playrunner.gcp.credentials import find
     from playrunner.gcp.settings import settings_of
 
-    what = "a login to Google Cloud"
+    what = "Google Cloud login"
     settings = settings_of(value)
     try:
         _, project = find(settings)
@@ -130,16 +132,17 @@ def _gcp_file(value: Value) -> str:
     )
 
 
-def _kubernetes(value: Value, scope: Scope, roles: tuple[str, ...], heard: Heard) -> Finding:
+def _kubernetes(
+    value: Value, scope: Scope, roles: tuple[str, ...], clock_skews: ClockSkews
+) -> Finding:
     from playrunner.kube.client import answers
-    from playrunner.kube.client.config import settings_of
-    from playrunner.kube.client.open import open_transport
+    from playrunner.kube.client.config import open_transport, settings_of
     from playrunner.kube.client.transport import NoAnswer, NotReached
 
-    what = "a Kubernetes API that answers"
+    what = "Kubernetes API"
     fix = (
-        "name a kubeconfig with the variable kubeconfig (or $KUBECONFIG); invoke eks.create and"
-        " gke.create write one"
+        "set the variable kubeconfig (or $KUBECONFIG);"
+        f" {program()} eks.create and gke.create write one"
     )
     try:
         transport = open_transport(settings_of(value), scope)
@@ -154,17 +157,17 @@ def _kubernetes(value: Value, scope: Scope, roles: tuple[str, ...], heard: Heard
             False,
             str(error),
             roles,
-            "look whether the cluster is up; one that is only reached from inside its network needs"
+            "check that the cluster is up; one that is reachable only from inside its network needs"
             " kube_via",
         )
     if status in (401, 403):
         return Finding(
             what,
             False,
-            f"{transport.access.server} answers {status} to {transport.access.user or 'nobody'}",
+            f"{transport.access.server} answers {status} to"
+            f" {transport.access.user or 'an anonymous user'}",
             roles,
-            "log in again, or have an access entry made for you (invoke eks.create with"
-            " eks_access)",
+            f"log in again, or get an access entry ({program()} eks.create with eks_access)",
         )
-    heard.date("the cluster", dict(headers.items()))
+    clock_skews.add("the cluster", dict(headers.items()))
     return Finding(what, True, f"{transport.access.server} ({transport.access.name})", roles)

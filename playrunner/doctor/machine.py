@@ -1,5 +1,4 @@
-"""Asking a machine, this one or a host of the inventory, with one probe for all that the checks
-want to know."""
+"""Collects the facts that the checks need from this machine or a host, with one probe."""
 
 from __future__ import annotations
 
@@ -17,69 +16,68 @@ from playrunner.ssh.fleet import Fleet
 from playrunner.ssh.limits import ANSWER_BYTES
 from playrunner.text.documents import json_object
 
-Asked = dict[str, Any]
+Query = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A program as it was found; without a path it is not there."""
+    """A program; `path` is empty where it is not installed."""
 
     path: str
-    code: int  # how it ended when it was asked for its version
-    text: str  # the first line it said
+    code: int  # the exit code of its version command
+    text: str  # the first line of its output
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What a machine said of itself."""
+    """The facts of one machine."""
 
     tools: dict[str, Tool]
     python: tuple[str, tuple[int, ...]]
     time: float
     free_gib: dict[str, float]
     files: dict[str, bool]
-    manager: str  # apt-get, dnf, ...; nothing where none is known
+    manager: str  # apt-get, dnf, ...; empty where none is known
     root: bool
 
 
-def this_machine(asked: Asked) -> Machine:
-    return _machine(probe.look(asked))
+def this_machine(query: Query) -> Machine:
+    return _machine(probe.probe_machine(query))
 
 
-def far_machine(fleet: Fleet, host: str, asked: Asked) -> Machine:
-    """The same probe, sent there: nothing needs to be installed but Python."""
+def remote_machine(fleet: Fleet, host: str, query: Query) -> Machine:
+    """Send the same probe to a host, which needs only Python."""
     source = base64.b64encode(Path(probe.__file__).read_bytes()).decode()
     start = f"import base64,sys;exec(compile(base64.b64decode('{source}'),'probe','exec'))"
     channel = fleet.start(
-        host, f"exec python3 -c {shlex.quote(start)} {shlex.quote(json.dumps(asked))}"
+        host, f"exec python3 -c {shlex.quote(start)} {shlex.quote(json.dumps(query))}"
     )
     try:
-        said, _ = read_all(channel, ANSWER_BYTES)
-        code, complaint = channel.status(), channel.complaints().strip()
+        output, _ = read_all(channel, ANSWER_BYTES)
+        code, stderr = channel.status(), channel.stderr_text().strip()
     finally:
         channel.close()
     if code:
         raise HostUnreachable(
-            f"{host}: cannot be looked at:"
-            f" {complaint.splitlines()[-1] if complaint else f'code {code}'}"
+            f"{host}: the probe failed:"
+            f" {stderr.splitlines()[-1] if stderr else f'exit code {code}'}"
         )
     try:
-        return _machine(json_object(said) or {})
+        return _machine(json_object(output) or {})
     except (KeyError, TypeError, ValueError, AttributeError):
         raise HostUnreachable(
-            f"{host}: cannot be looked at: what it answered is not what was asked for;"
-            " check what runs as python3 on that host"
+            f"{host}: the probe's answer is not valid; check what runs as python3 on that host"
         ) from None
 
 
-def _machine(said: dict[str, Any]) -> Machine:
-    path, version = said["python"]
+def _machine(facts: dict[str, Any]) -> Machine:
+    path, version = facts["python"]
     return Machine(
-        {name: Tool(**each) for name, each in said["tools"].items()},
+        {name: Tool(**fields) for name, fields in facts["tools"].items()},
         (path, tuple(version)),
-        said["time"],
-        said["free"],
-        said["files"],
-        said["manager"],
-        said["root"],
+        facts["time"],
+        facts["free"],
+        facts["files"],
+        facts["manager"],
+        facts["root"],
     )

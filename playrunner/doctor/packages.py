@@ -1,17 +1,16 @@
-"""Python packages that purposes need beside the runner's own, each group an extra of
-pyproject.toml."""
+"""Checks the optional Python packages; each group is an extra of pyproject.toml."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
 from importlib import metadata
-from pathlib import Path
 
 from playrunner.doctor.finding import Finding, Remedy
 from playrunner.doctor.purposes import Purposes
+from playrunner.project import install_extra
 
-LEAST_PYTHON = (3, 11)
+MIN_PYTHON = (3, 11)
 
 # Purpose -> extra and the names that must be importable, with the packages that bring them.
 _EXTRAS: dict[str, tuple[str, dict[str, str]]] = {
@@ -20,30 +19,28 @@ _EXTRAS: dict[str, tuple[str, dict[str, str]]] = {
     "images": ("image", {"oras": "oras"}),
     "sandbox": ("sandbox", {"moto": "moto", "flask": "flask"}),
 }
-TRAINS_HERE = (
-    "train",
-    {"torch": "torch", "yaml": "pyyaml"},
-)  # where this interpreter is the nodes' own, as in a rehearsal
+# In a rehearsal the nodes use this interpreter
+LOCAL_TRAINING = ("train", {"torch": "torch", "yaml": "pyyaml"})
 
 
-def examine(purposes: Purposes, trains_here: bool) -> list[Finding]:
-    wanted = {purpose: _EXTRAS[purpose] for purpose in purposes if purpose in _EXTRAS}
-    if trains_here and "training" in purposes:
-        wanted["training"] = TRAINS_HERE
+def examine(purposes: Purposes, local_training: bool) -> list[Finding]:
+    extras = {purpose: _EXTRAS[purpose] for purpose in purposes if purpose in _EXTRAS}
+    if local_training and "training" in purposes:
+        extras["training"] = LOCAL_TRAINING
     return [
         _python(),
-        *(_extra(extra, names, purposes[purpose]) for purpose, (extra, names) in wanted.items()),
+        *(_extra(extra, names, purposes[purpose]) for purpose, (extra, names) in extras.items()),
     ]
 
 
 def _python() -> Finding:
     version = ".".join(map(str, sys.version_info[:3]))
-    least = ".".join(map(str, LEAST_PYTHON))
+    least = ".".join(map(str, MIN_PYTHON))
     return Finding(
         f"Python {least} or later",
-        sys.version_info >= LEAST_PYTHON,
+        sys.version_info >= MIN_PYTHON,
         f"{sys.executable} {version}",
-        fix=f"install Python {least} or later, and make the environment with it",
+        fix=f"install Python {least} or later, and create the environment with it",
     )
 
 
@@ -58,8 +55,8 @@ def _extra(extra: str, names: dict[str, str], roles: tuple[str, ...]) -> Finding
             roles,
         )
     remedy = Remedy("pip", extra=extra) if in_own_environment() else None
-    fix = f"{sys.executable} -m pip install {source(extra)}"
-    return Finding(what, False, f"no {' and no '.join(lacking)}", roles, fix, remedy)
+    fix = f"{sys.executable} -m {install_extra(extra)}"
+    return Finding(what, False, f"missing: {', '.join(lacking)}", roles, fix, remedy)
 
 
 def in_own_environment() -> bool:
@@ -67,15 +64,10 @@ def in_own_environment() -> bool:
     return sys.prefix != sys.base_prefix
 
 
-def source(extra: str) -> str:
-    """This project with an extra, as pip is told it."""
-    return f'-e ".[{extra}]"' if Path("pyproject.toml").is_file() else f'"playrunner[{extra}]"'
-
-
 def _importable(name: str) -> bool:
     try:
         return importlib.util.find_spec(name) is not None
-    except ImportError:  # the package above it is not there
+    except ImportError:  # its parent package is missing
         return False
 
 

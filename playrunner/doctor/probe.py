@@ -1,7 +1,7 @@
-"""What a machine says of itself: programs with their versions, room on its disks, its clock. Run
-here, or sent to a host.
+"""Collects facts of a machine: programs and versions, free disk space, clock. Run here or sent to
+a host.
 
-The standard library of Python 3.9 alone: a jump host may have nothing newer.
+Only the standard library of Python 3.9: a jump host may have nothing newer.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
     from typing import Any
 
 _ANSWER_SECONDS = 20
-# Where sshd is, and where an ordinary user's PATH does not lead
+# Where sshd is; not on an ordinary user's PATH
 _SYSTEM_FOLDERS = "/usr/sbin:/sbin"
 _MANAGERS = ("apt-get", "dnf", "yum", "zypper", "brew")
 
 
-def look(asked: dict[str, Any]) -> dict[str, Any]:
-    """`tools`: the words that make each tell its version; `folders`: whose free space to tell;
-    `files`: which may be there."""
+def probe_machine(query: dict[str, Any]) -> dict[str, Any]:
+    """The query: `tools` with the arguments that print their version, `folders` whose free space is
+    wanted, `files` that may exist."""
     path = os.pathsep.join(filter(None, [os.environ.get("PATH", ""), _SYSTEM_FOLDERS]))
     tools = {}
-    for name, words in asked["tools"].items():
-        found = shutil.which(name, path=path)
+    for name, arguments in query["tools"].items():
+        program = shutil.which(name, path=path)
         tools[name] = {
-            "path": found or "",
-            **(_said([found, *words]) if found else {"code": 127, "text": ""}),
+            "path": program or "",
+            **(_version_output([program, *arguments]) if program else {"code": 127, "text": ""}),
         }
     return {
         "tools": tools,
         "python": [sys.executable, list(sys.version_info[:3])],
         "time": time.time(),
-        "free": {folder: _free_gib(folder) for folder in asked["folders"]},
-        "files": {file: os.path.exists(os.path.expanduser(file)) for file in asked["files"]},
+        "free": {folder: _free_gib(folder) for folder in query["folders"]},
+        "files": {file: os.path.exists(os.path.expanduser(file)) for file in query["files"]},
         "manager": next((name for name in _MANAGERS if shutil.which(name, path=path)), ""),
         "root": os.geteuid() == 0,
     }
 
 
-def _said(words: list[str]) -> dict[str, Any]:
+def _version_output(command: list[str]) -> dict[str, Any]:
     try:
         ran = subprocess.run(
-            words,
+            command,
             check=False,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -62,7 +62,7 @@ def _said(words: list[str]) -> dict[str, Any]:
 
 
 def _free_gib(folder: str) -> float:
-    """Where the folder is, or would be."""
+    """Of the file system where the folder is or would be."""
     folder = os.path.abspath(os.path.expanduser(folder))
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
@@ -70,4 +70,4 @@ def _free_gib(folder: str) -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps(look(json.loads(sys.argv[1]))))
+    print(json.dumps(probe_machine(json.loads(sys.argv[1]))))

@@ -1,5 +1,4 @@
-"""What `--fix` does by itself: folders, modes of files, and packages in the project's own
-environment."""
+"""Applies what `--fix` may fix: folders, file modes, packages in the project's own environment."""
 
 from __future__ import annotations
 
@@ -8,18 +7,18 @@ import subprocess
 import sys
 
 from playrunner.doctor.finding import Finding, Remedy
-from playrunner.doctor.packages import source
 from playrunner.errors import StepFailed
+from playrunner.project import install_extra
 
 
-def mend(finding: Finding) -> None:
-    """Do what its fix says; StepFailed when that did not work."""
+def apply_fix(finding: Finding) -> None:
+    """Apply the finding's fix; StepFailed when it does not work."""
     assert finding.remedy
     try:
         _apply(finding.remedy)
     except OSError as error:
         raise StepFailed(
-            f"{finding.what} could not be mended: {error.strerror}: {finding.remedy.path}"
+            f"{finding.what} could not be fixed: {error.strerror}: {finding.remedy.path}"
         ) from None
 
 
@@ -29,8 +28,10 @@ def _apply(remedy: Remedy) -> None:
     elif remedy.kind == "mode":
         remedy.path.chmod(remedy.mode)
     else:
-        command = [sys.executable, "-m", "pip", "install", "-q", *shlex.split(source(remedy.extra))]
+        command = [sys.executable, "-m", *shlex.split(install_extra(remedy.extra)), "-q"]
         ran = subprocess.run(command, check=False, capture_output=True, text=True)
         if ran.returncode:
-            last = (ran.stderr.strip() or "it said nothing").splitlines()[-1]
-            raise StepFailed(f"{shlex.join(command)} ended with code {ran.returncode}: {last}")
+            last = (ran.stderr.strip() or "no error output").splitlines()[-1]
+            raise StepFailed(
+                f"{shlex.join(command)} failed with exit code {ran.returncode}: {last}"
+            )

@@ -1,4 +1,4 @@
-"""Programs that purposes need, the oldest version that will do, and the package that brings each."""
+"""Checks the programs that purposes need: oldest usable version, and the package to install."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ class Need:
     """One program, or one of several that do the same."""
 
     what: str
-    any_of: Mapping[
-        str, tuple[str, ...]
-    ]  # each with the words that make it tell its version, and whether it works
+    # Each with the arguments that print its version and show that it works
+    any_of: Mapping[str, tuple[str, ...]]
     packages: Mapping[str, str]  # by package manager; "" for all others
     least: tuple[int, ...] = ()
     reason: str = ""
@@ -32,16 +31,16 @@ _CLIENT = {
     "": "openssh-client",
 }
 _NEEDS: dict[str, tuple[Need, ...]] = {
-    "logins": (Need("ssh", {"ssh": ("-V",)}, _CLIENT, (7, 3), "older ones know no ProxyJump"),),
+    "logins": (Need("ssh", {"ssh": ("-V",)}, _CLIENT, (7, 3), "ProxyJump is not supported"),),
     "sandbox": (
         Need("sshd", {"sshd": ("-V",)}, {"brew": "openssh", "": "openssh-server"}),
         Need("ssh-keygen", {"ssh-keygen": ("-?",)}, _CLIENT),
         Need("ps", {"ps": ("--version",)}, {"dnf": "procps-ng", "yum": "procps-ng", "": "procps"}),
     ),
-    # docker answers with its daemon's version, so one whose daemon is out of reach does not count.
+    # docker prints its daemon's version, so one whose daemon is not reachable does not count.
     "images": (
         Need(
-            "a builder of images (docker, buildah or podman)",
+            "image builder (docker, buildah or podman)",
             {
                 "docker": ("version", "--format", "{{.Server.Version}}"),
                 "buildah": ("--version",),
@@ -51,21 +50,18 @@ _NEEDS: dict[str, tuple[Need, ...]] = {
         ),
     ),
 }
-_VERSION_IS_SAID_WITH = {
-    "ssh-keygen": (0, 1),
-    "sshd": (0, 1),
-    "ps": (0, 1),
-}  # some answer a question for help with code 1
-_NONE = Tool("", 127, "")
+# Some print their usage with exit code 1
+_VERSION_EXIT_CODES = {"ssh-keygen": (0, 1), "sshd": (0, 1), "ps": (0, 1)}
+_NOT_FOUND = Tool("", 127, "")
 
 
-def asked(purposes: Purposes) -> dict[str, tuple[str, ...]]:
-    """Every program that is worth looking for."""
+def version_commands(purposes: Purposes) -> dict[str, tuple[str, ...]]:
+    """The programs to look for, with the arguments that print their version."""
     return {
-        name: words
+        name: arguments
         for purpose in purposes
         for need in _NEEDS.get(purpose, ())
-        for name, words in need.any_of.items()
+        for name, arguments in need.any_of.items()
     }
 
 
@@ -78,29 +74,29 @@ def examine(machine: Machine, purposes: Purposes, where: str) -> list[Finding]:
 
 
 def _finding(need: Need, machine: Machine, roles: tuple[str, ...], where: str) -> Finding:
-    found = {name: machine.tools[name] for name in need.any_of}
+    tools = {name: machine.tools[name] for name in need.any_of}
     working = [
         name
-        for name, tool in found.items()
-        if tool.path and tool.code in _VERSION_IS_SAID_WITH.get(name, (0,))
+        for name, tool in tools.items()
+        if tool.path and tool.code in _VERSION_EXIT_CODES.get(name, (0,))
     ]
     install = _install(need, machine)
     if not working:
         broken = [
-            f"{name} is there, but: {tool.text or f'code {tool.code}'}"
-            for name, tool in found.items()
+            f"{name} does not work: {tool.text or f'exit code {tool.code}'}"
+            for name, tool in tools.items()
             if tool.path
         ]
         also = (
             "; for docker: start its service, and add this user to the group docker"
-            if found.get("docker", _NONE).path
+            if tools.get("docker", _NOT_FOUND).path
             else ""
         )
         return Finding(
             need.what, False, _text(broken) or "not found", roles, install + also, where=where
         )
     name = working[0]
-    version = _version(name, found[name])
+    version = _version(name, tools[name])
     if need.least and version and version < need.least:
         least = ".".join(map(str, need.least))
         return Finding(
@@ -114,7 +110,7 @@ def _finding(need: Need, machine: Machine, roles: tuple[str, ...], where: str) -
     return Finding(
         need.what,
         True,
-        f"{found[name].path}{f' {_dotted(version)}' if version else ''}",
+        f"{tools[name].path}{f' {_dotted(version)}' if version else ''}",
         roles,
         where=where,
     )
@@ -129,9 +125,9 @@ def _install(need: Need, machine: Machine) -> str:
 
 def _version(name: str, tool: Tool) -> tuple[int, ...]:
     if name in ("ssh-keygen", "ps"):
-        return ()  # they tell none, or one that says nothing
-    found = re.search(r"\d+(?:\.\d+)+", tool.text)
-    return tuple(map(int, found.group().split("."))) if found else ()
+        return ()  # they print none, or a meaningless one
+    match = re.search(r"\d+(?:\.\d+)+", tool.text)
+    return tuple(map(int, match.group().split("."))) if match else ()
 
 
 def _dotted(version: tuple[int, ...]) -> str:

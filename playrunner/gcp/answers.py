@@ -88,34 +88,34 @@ _ERROR: Shape = {
 
 def checked(data: bytes, source: str, content_type: str) -> dict[str, Any]:
     """The document of an answer."""
-    found: dict[str, Any] = fitting(document(data, source, content_type), dict, source)
-    inner: list[Any] = [found]
-    while inner:
-        one = inner.pop()
-        if isinstance(one, dict):
-            for name in one.keys() & _FIELDS.keys():
-                if one[name] is not None:
-                    fitting({name: one[name]}, {name: _FIELDS[name]}, source)
-        inner += [
+    whole: dict[str, Any] = fitting(document(data, source, content_type), dict, source)
+    parts: list[Any] = [whole]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, dict):
+            for name in part.keys() & _FIELDS.keys():
+                if part[name] is not None:
+                    fitting({name: part[name]}, {name: _FIELDS[name]}, source)
+        parts += [
             value
-            for value in (one.values() if isinstance(one, dict) else one)
+            for value in (part.values() if isinstance(part, dict) else part)
             if isinstance(value, (dict, list))
         ]
-    return found
+    return whole
 
 
-def listed(found: dict[str, Any], key: str, source: str) -> list[Any]:
+def listed(page: dict[str, Any], key: str, source: str) -> list[Any]:
     """The things of one page: a list, or what an aggregated one has in each place; a page without
     any leaves them out."""
-    things = found.get(key)
+    things = page.get(key)
     if isinstance(things, dict):
         fitting(things, {"*": dict}, source)
         return [
-            one
-            for place in things.values()
-            for value in place.values()
+            item
+            for group in things.values()
+            for value in group.values()
             if isinstance(value, list)
-            for one in fitting(value, [dict], source)
+            for item in fitting(value, [dict], source)
         ]
     return list(fitting(things, [dict], source)) if things is not None else []
 

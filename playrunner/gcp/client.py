@@ -1,17 +1,17 @@
-"""Gcp: a project as one step sees it. A read is repeated until it is answered; a change only when
+"""Gcp: a project as one step sees it. A read is repeated until it is answered, a change only when
 it was not done."""
 
 from __future__ import annotations
 
 import json
-import random
 import time
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from playrunner.cloud.journal import Journal, written_down
+from playrunner.cloud.call_log import CallRecorder, logged_call
 from playrunner.cloud.resource import Refused, Unanswered
+from playrunner.cloud.retry import Retry, RetryPolicy
 from playrunner.cloud.shared_reads import SHARED_SECONDS
 from playrunner.errors import HostUnreachable
 from playrunner.gcp.answers import listed
@@ -20,9 +20,8 @@ from playrunner.gcp.project import Project
 from playrunner.hostside.module import Failed
 from playrunner.text.answers import MOST_PAGES, BadAnswer
 
-ATTEMPTS = 9
-FIRST_BACKOFF, LONGEST_BACKOFF = 0.1, 10.0
-OPERATION_SECONDS = 1800.0
+RETRIES = RetryPolicy(attempts=9)
+OPERATION_SECONDS, LONGEST_PAUSE = 1800.0, 10.0
 _PAGES = {
     "compute": {"maxResults": 500},
     "storage": {"maxResults": 500},
@@ -39,15 +38,11 @@ class Gcp:
         self,
         account_session: Project,
         subject: str = "",
-        journal: Journal | None = None,
+        call_log: CallRecorder | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.account_session, self.subject, self.journal, self.sleep = (
-            account_session,
-            subject,
-            journal,
-            sleep,
-        )
+        self.account_session, self.subject = account_session, subject
+        self.call_log, self.sleep = call_log, sleep
         self.not_before = time.monotonic() - SHARED_SECONDS
 
     @property
@@ -56,7 +51,7 @@ class Gcp:
 
     @property
     def account(self) -> str:
-        """What a stack's things are in, in every cloud's words."""
+        """The project; clients of every cloud have this name for it."""
         return self.project
 
     @property
@@ -68,11 +63,11 @@ class Gcp:
         return self.account_session.region
 
     def refresh(self) -> None:
-        """From now on nothing that was read earlier will do."""
+        """Reads from now on must not reuse earlier answers."""
         self.not_before = time.monotonic()
 
     def read(self, service: str, path: str, **query: Any) -> Any:
-        """One thing, or None when it is not there."""
+        """One resource, or None when it does not exist."""
         try:
             return self._read(
                 service,
@@ -86,7 +81,7 @@ class Gcp:
             raise
 
     def listing(self, service: str, path: str, key: str, **query: Any) -> list[Any]:
-        """All of a list, page by page; that of something which is not there is empty."""
+        """All items of a list, page by page; empty when its parent does not exist."""
         try:
             return list(
                 self._read(
@@ -111,18 +106,18 @@ class Gcp:
         token: bool = False,
         **query: Any,
     ) -> Any:
-        """A change; with `token` the service knows a repeated one again, so it may be repeated."""
+        """Send a change. With `token` the service recognises a repeated one, so it may be sent
+        again."""
         facts: dict[str, Any] = {"call": f"{service}.{method} {path}", "subject": self.subject}
         if token:
-            given = (
-                self.journal.token(self.subject, facts["call"])
-                if self.journal
+            facts["token"] = (
+                self.call_log.token(self.subject, facts["call"])
+                if self.call_log
                 else uuid.uuid4().hex
             )
-            facts["token"] = given
-            query["requestId"] = str(uuid.UUID(given))
+            query["requestId"] = str(uuid.UUID(facts["token"]))
         try:
-            with written_down(self.journal, **facts):
+            with logged_call(self.call_log, **facts):
                 return self._send(method, service, path, query, body, repeatable=token)
         finally:
             self.account_session.reads.changed([service])
@@ -132,7 +127,7 @@ class Gcp:
         """Wait for an operation that was begun here; when it went wrong, its reason is raised."""
         path, waited = _operation_path(service, operation), 0.0
         while not _is_done(operation):
-            pause = min(max(0.1, waited / 10), LONGEST_BACKOFF)
+            pause = min(max(0.1, waited / 10), LONGEST_PAUSE)
             if waited > OPERATION_SECONDS:
                 raise Failed(f"{service}: the operation {operation['name']} does not end")
             self.sleep(pause)
@@ -147,16 +142,16 @@ class Gcp:
             )
 
     def _pages(self, service: str, path: str, key: str, query: Mapping[str, Any]) -> list[Any]:
-        found: list[Any] = []
+        items: list[Any] = []
         asked, more = {**query, **_PAGES.get(service, {})}, ""
         for _ in range(MOST_PAGES):
-            said = self.account_session.send(
+            page = self.account_session.send(
                 "GET", service, path, {**asked, **({"pageToken": more} if more else {})}, None
             )
-            found += listed(said, key, f"{service} ({path})")
-            more = str(said.get("nextPageToken") or "")
+            items += listed(page, key, f"{service} ({path})")
+            more = str(page.get("nextPageToken") or "")
             if not more:
-                return found
+                return items
         raise BadAnswer(
             f"{service} ({path}) answered {MOST_PAGES} pages of a list, and does not come to"
             " its end"
@@ -166,14 +161,15 @@ class Gcp:
         self, service: str, path: str, make: Callable[[], Any], query: Mapping[str, Any]
     ) -> Any:
         key = service, path, json.dumps(query, sort_keys=True, default=str)
-        for attempt in range(ATTEMPTS):
+        retry = Retry(RETRIES, self.sleep)
+        while True:
             try:
                 return self.account_session.reads.read(key, service, self.not_before, make)
             except (Throttled, Unanswered, NotReached) as problem:
-                if attempt == ATTEMPTS - 1:
+                if retry.exhausted:
                     raise _final(problem) from None
-                self._back_off(attempt)
-        raise AssertionError("unreachable")
+                retry.wait()
+                self.refresh()
 
     def _send(
         self,
@@ -184,19 +180,15 @@ class Gcp:
         body: Any,
         repeatable: bool,
     ) -> Any:
-        for attempt in range(ATTEMPTS):
+        retry = Retry(RETRIES, self.sleep)
+        while True:
             try:
                 return self.account_session.send(method, service, path, query, body)
             except (Throttled, Unanswered, NotReached) as problem:
-                if (isinstance(problem, Unanswered) and not repeatable) or attempt == ATTEMPTS - 1:
+                if (isinstance(problem, Unanswered) and not repeatable) or retry.exhausted:
                     raise _final(problem) from None
-                self._back_off(attempt)
-        raise AssertionError("unreachable")
-
-    def _back_off(self, attempt: int) -> None:
-        most = min(FIRST_BACKOFF * 2**attempt, LONGEST_BACKOFF)
-        self.sleep(random.uniform(most / 2, most))
-        self.refresh()
+                retry.wait()
+                self.refresh()
 
 
 def _operation_path(service: str, operation: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from playrunner.cloud.extras import packages_of
 from playrunner.errors import BadInput
 from playrunner.gcp.settings import GcpSettings
 
@@ -20,17 +21,19 @@ def find(settings: GcpSettings) -> tuple[Any, str]:
     google = _loaded()
     try:
         if settings.credentials_file:
-            found = _account(settings.credentials_file)
-            project = found.project_id
+            credentials = _account(settings.credentials_file)
+            project = credentials.project_id
         else:
-            found, project = google.default(scopes=SCOPES)
+            credentials, project = google.default(scopes=SCOPES)
     except google.exceptions.DefaultCredentialsError as error:
         raise BadInput(f"Google Cloud credentials are missing: {_first(error)}; {LOG_IN}") from None
     except (OSError, ValueError, google.exceptions.GoogleAuthError) as error:
         raise BadInput(
             f"Google Cloud credentials cannot be read: {_first(error)}; {LOG_IN}"
         ) from None
-    return (_in_the_name_of(settings, found) if settings.impersonate else found), str(project or "")
+    if settings.impersonate:
+        credentials = _in_the_name_of(settings, credentials)
+    return credentials, str(project or "")
 
 
 def _account(file: str) -> Any:
@@ -57,14 +60,11 @@ def _in_the_name_of(settings: GcpSettings, source: Any) -> Any:
 
 
 def _loaded() -> Any:
-    try:
+    with packages_of("gcp", "Google Cloud needs google-auth and requests"):
         import google.auth
         import google.auth.exceptions
-    except ImportError:
-        raise BadInput(
-            "Google Cloud needs google-auth and requests; install them with: pip install"
-            ' "playrunner[gcp]"'
-        ) from None
+        import requests  # noqa: F401 - whoever asks for credentials sends them with it
+
     return google.auth
 
 

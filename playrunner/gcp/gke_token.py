@@ -1,7 +1,7 @@
-"""A token for a GKE cluster's API server, made anew at each call: `python -m playrunner.gke_token`.
+"""A token for a GKE cluster's API server, made for each call: `python -m playrunner.gke_token`.
 
 kubectl calls it (see gcp.kubeconfig). The token is an ordinary access token of Google Cloud for
-whoever is logged in, or for the service account whose key file is named; it is printed as
+the user who is logged in, or for the service account whose key file is named; it is printed as
 client-go's ExecCredential, holds for some minutes and is stored nowhere.
 """
 

@@ -36,17 +36,17 @@ def labels(owner: Owner, more: Mapping[str, str] | None = None) -> dict[str, str
     return {**(more or {}), **{LABELS[tag]: value for tag, value in values.items() if value}}
 
 
-def owns(owner: Owner, found: Mapping[str, str] | None) -> bool:
-    return (found or {}).get(MARK) == owner.cluster
+def owns(owner: Owner, labels: Mapping[str, str] | None) -> bool:
+    return (labels or {}).get(MARK) == owner.cluster
 
 
-def tags(found: Mapping[str, str] | None) -> dict[str, str]:
+def tags(labels: Mapping[str, str] | None) -> dict[str, str]:
     """Labels in the words of the owner mark, as the rest of the program knows it."""
     back = {label: tag for tag, label in LABELS.items()}
-    said = {back.get(name, name): value for name, value in (found or {}).items()}
-    if EXPIRES in said:
-        said[EXPIRES] = _unspelled(said[EXPIRES])
-    return said
+    named = {back.get(name, name): value for name, value in (labels or {}).items()}
+    if EXPIRES in named:
+        named[EXPIRES] = _unspelled(named[EXPIRES])
+    return named
 
 
 def _spelled(stamp: str) -> str:

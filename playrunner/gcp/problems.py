@@ -19,9 +19,9 @@ class NotReached(Exception):
     """The service could not even be asked."""
 
 
-def problem(status: int, said: Mapping[str, Any], what: str, project: str) -> Exception:
+def problem(status: int, answer: Mapping[str, Any], what: str, project: str) -> Exception:
     """An error document of one of the APIs; they all have the same shape."""
-    error = said.get("error") if isinstance(said.get("error"), Mapping) else {}
+    error = answer.get("error") if isinstance(answer.get("error"), Mapping) else {}
     assert isinstance(error, Mapping)
     message, code = (
         str(error.get("message") or f"HTTP {status}"),
@@ -34,7 +34,7 @@ def problem(status: int, said: Mapping[str, Any], what: str, project: str) -> Ex
     if status >= 500 and status != 501:
         return Unanswered(text)
     if status == 401:
-        return BadInput(f"{text}; the credentials are not accepted or have expired: log in anew")
+        return BadInput(f"{text}; the credentials are not accepted or have expired: log in again")
     if "SERVICE_DISABLED" in reasons or "accessNotConfigured" in reasons:
         return Refused(
             f"{what}: the API {_api(error, what)} is off in project {project}; turn it on with:"
@@ -66,8 +66,8 @@ def failed(what: str, operation: Mapping[str, Any], project: str) -> Refused:
     error = operation.get("error") or {}
     inner = error.get("errors") or [error]
     message = "; ".join(
-        ": ".join(filter(None, (str(one.get("code") or ""), str(one.get("message") or ""))))
-        for one in inner
+        ": ".join(filter(None, (str(entry.get("code") or ""), str(entry.get("message") or ""))))
+        for entry in inner
     )
     code = str(inner[0].get("code") or "FAILED")
     if _is_quota(message, {code}):
@@ -106,5 +106,5 @@ def _reasons(error: Mapping[str, Any]) -> set[str]:
 
 
 def _api(error: Mapping[str, Any], what: str) -> str:
-    told = [(part.get("metadata") or {}).get("service") for part in error.get("details") or ()]
-    return str(next(filter(None, told), f"{what.partition('.')[0]}.googleapis.com"))
+    services = [(part.get("metadata") or {}).get("service") for part in error.get("details") or ()]
+    return str(next(filter(None, services), f"{what.partition('.')[0]}.googleapis.com"))

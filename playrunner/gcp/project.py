@@ -35,13 +35,13 @@ class Project:
 
     @property
     def id(self) -> str:
-        found = self.settings.project or (self._open() and self._known)
-        if not found:
+        project = self.settings.project or (self._open() and self._known)
+        if not project:
             raise BadInput(
                 "no Google Cloud project is set; give gcp_project in the inventory, or"
                 " GOOGLE_CLOUD_PROJECT"
             )
-        return str(found)
+        return str(project)
 
     @property
     def zone(self) -> str:
@@ -63,9 +63,9 @@ class Project:
         self, method: str, service: str, path: str, query: Mapping[str, Any], body: Any
     ) -> Any:
         """One request and its document; a refusal is raised in our own words."""
+        session, what = self._open(), f"{service}.{_name(method, path)}"
         import requests
 
-        session, what = self._open(), f"{service}.{_name(method, path)}"
         self._renew()
         headers = {"Authorization": f"Bearer {self._credentials.token}"}
         try:
@@ -99,13 +99,13 @@ class Project:
                 return {}
             return checked(answer.content, source, kind)
         try:
-            said = refusal(answer.content, source, kind)
+            error = refusal(answer.content, source, kind)
         except BadAnswer:
             if answer.status_code < 500 and answer.status_code != 429:
                 # Not Google's words: what another server does not have, or refuses, says nothing
                 raise
-            said = {"error": {"message": answers.described(answer.content, kind)}}
-        raise problem(answer.status_code, said, what, self.settings.project or self._known)
+            error = {"error": {"message": answers.described(answer.content, kind)}}
+        raise problem(answer.status_code, error, what, self.settings.project or self._known)
 
     def _open(self) -> Any:
         with self._opening:
@@ -140,9 +140,8 @@ class Project:
                     f"Google Cloud gives no token: {error.args[0] if error.args else error};"
                     f" {credentials.LOG_IN}"
                 ) from None
-            except (
-                Exception
-            ) as error:  # google-auth takes the answer of the token's address for what it should be
+            # google-auth takes the answer of the token's address for what it should be
+            except Exception as error:
                 raise BadAnswer(
                     "Google Cloud gives no token: what was answered cannot be read:"
                     f" {type(error).__name__}: {ascii(str(error)[:100])[1:-1]}"

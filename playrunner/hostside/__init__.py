@@ -1,1 +1,1 @@
-"""What travels to hosts and runs there inside the agent: Python 3.9, standard library only."""
+"""Code that is sent to hosts and runs inside the agent: Python 3.9, standard library only."""

@@ -1,8 +1,8 @@
-"""The half that runs on a host: reads steps from standard input, does them in order, answers each.
+"""The agent: runs on a host, reads steps from standard input, runs them in order, answers each.
 
 Sent over the connection and run by `python3 -IS`, never installed. Only what every step needs is
-imported here; a host module brings its own imports. A frame is one line of JSON and, when it has a
-"body", that many raw bytes after it.
+imported here; a host module is sent with its own imports. A frame is one line of JSON and, when it
+has a "body", that many raw bytes after it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Limits:
-    """How much the controller takes, and how often it wants a sign of life; it sends its own
+    """How many bytes the controller accepts, and how often it wants a heartbeat; it sends its own
     numbers first."""
 
     output = reply = 100 << 20
@@ -80,13 +80,13 @@ class Wire:
             self._write(json.dumps(frame).encode())
 
     def finish(self, line: bytes, body: bytes) -> None:
-        """The answer to the request that was worked on; nothing more is said about it."""
+        """Send the answer to the current request; no heartbeat follows it."""
         with self.lock:
             self.step = None
             self._write(line, body)
 
     def beat_forever(self) -> None:
-        """Say now and then that a long step is still worked on."""
+        """Send heartbeats while a step runs."""
         while True:
             time.sleep(self.limits.beat)
             with self.lock:
@@ -100,7 +100,7 @@ class Wire:
                 view = view[os.write(self.out, view) :]
 
     def end(self) -> NoReturn:
-        """The controller is gone or done: whatever still runs for it ends, half-written files go."""
+        """The controller has disconnected: kill child processes, delete half-written files."""
         if self.children:
             from playrunner.hostside.host_context import kill_group
 
@@ -115,8 +115,7 @@ class Wire:
 
 
 class Agent:
-    """Does steps in order; after a failure it passes over what was sent ahead, until the controller
-    goes on."""
+    """Runs steps in order; after a failure it skips the steps that were already sent."""
 
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
@@ -147,7 +146,12 @@ class Agent:
         ctx = HostContext(self.wire, request)
         started = time.monotonic()
         with _environment(request.get("env")):
-            result = _start_async(request, ctx) if request.get("async") else _do(request, ctx)
+            if request.get("async"):
+                from playrunner.hostside.async_job import start_async
+
+                result = start_async(request, ctx, _run)
+            else:
+                result = _run(request, ctx)
         if ctx.warnings:
             result["warnings"] = ctx.warnings
         answer = {
@@ -161,7 +165,7 @@ class Agent:
         self.wire.finish(line, body)
 
     def _note_failure(self, request: dict[str, Any]) -> None:
-        # The items of one loop all run; only the fence after the last of them stops what follows.
+        # All items of a loop run; only the fence after the last one stops the following steps.
         if "group" in request:
             self.failed_groups[request["group"]] = request["epoch"]
         else:
@@ -171,7 +175,7 @@ class Agent:
         self.halted_epoch = max(self.halted_epoch, self.failed_groups.pop(group, -1))
 
 
-def _do(request: dict[str, Any], ctx: Any) -> dict[str, Any]:
+def _run(request: dict[str, Any], ctx: Any) -> dict[str, Any]:
     from playrunner.hostside.module import Failed
     from playrunner.hostside.perform import perform, restore
 
@@ -183,7 +187,7 @@ def _do(request: dict[str, Any], ctx: Any) -> dict[str, Any]:
             return perform(module, ctx)
     except Failed as failure:
         return {"failed": True, "changed": False, "msg": str(failure), **failure.values}
-    # The host's one broad catch: whatever a module raises is this step's failure, no more
+    # A broad catch: an exception of a module fails this step, not the agent
     except Exception as error:
         import traceback
 
@@ -196,7 +200,7 @@ def _do(request: dict[str, Any], ctx: Any) -> dict[str, Any]:
 
 
 class _environment:
-    """The step's own environment variables, for as long as it runs."""
+    """Sets the step's environment variables while it runs."""
 
     def __init__(self, variables: Optional[dict[str, str]]) -> None:
         self.variables = variables or {}
@@ -239,56 +243,11 @@ class _deadline:
         )
 
 
-def async_folder() -> str:
-    given = os.environ.get("PLAYRUNNER_ASYNC_DIR")
-    return (
-        os.path.expanduser(given)
-        if given
-        else os.path.join(os.path.expanduser("~"), ".playrunner", "async")
-    )
-
-
-def _start_async(request: dict[str, Any], ctx: Any) -> dict[str, Any]:
-    """Do the step in a process that outlives this one; `async_status` reads what it leaves behind."""
-    job = f"{int(time.time())}.{os.getpid()}.{request['id']}"
-    folder = async_folder()
-    os.makedirs(folder, 0o700, exist_ok=True)
-    path = os.path.join(folder, job)
-    started = {
-        "ansible_job_id": job,
-        "started": True,
-        "finished": False,
-        "results_file": path,
-        "changed": True,
-    }
-    _write_whole(path, started)
-    if os.fork():
-        os.wait()
-        return started
-    os.setsid()
-    if os.fork():
-        os._exit(0)
-    for fd in (0, 1, 2, ctx.wire.out):
-        os.dup2(os.open(os.devnull, os.O_RDWR), fd)
-    ctx.wire.lock = threading.Lock()  # the thread that may hold the other is not in this process
-    try:
-        result = _do({**request, "timeout": request["async"]}, ctx)
-        _write_whole(path, {**result, "ansible_job_id": job, "started": True, "finished": True})
-    finally:
-        os._exit(0)
-
-
-def _write_whole(path: str, value: dict[str, Any]) -> None:
-    with open(path + ".new", "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-        json.dump(value, file, default=str)
-    os.replace(path + ".new", path)
-
-
 def _load_code(body: bytes, compiled_size: int, magic: str) -> None:
-    """Make modules of what was sent, in the order given: each one's own imports come before it.
+    """Import the modules that were sent, in their order: each comes after those it imports.
 
-    It comes twice, compiled and as source: compiling costs more than all else here, and is only
-    needed when the controller runs another Python than this host.
+    They are sent twice, compiled and as source: compiling is the slowest part of a start, and only
+    needed when the controller runs another version of Python than this host.
     """
     import marshal
 
@@ -317,8 +276,7 @@ def _explain(error: BaseException) -> str:
 
 
 def main() -> NoReturn:
-    # A module that prints by accident must not break the frames: they go out on a descriptor of
-    # their own.
+    # Frames have a file descriptor of their own, so that a module that prints does not break them.
     wire = Wire(sys.stdin.buffer, os.dup(1))
     os.dup2(2, 1)
     sys.modules["playrunner.hostside.agent"] = sys.modules["__main__"]

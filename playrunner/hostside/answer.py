@@ -1,4 +1,4 @@
-"""Answer: a step's result as the agent sends it. Long texts travel as they are, behind the JSON.
+"""Answer: a step's result as the agent sends it. Long texts follow the JSON as raw bytes.
 
 Travels to hosts, so: the standard library only, Python 3.9, and nothing that is slow to import.
 """
@@ -11,13 +11,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Of a text that travels behind the JSON: quoting it would cost more than the bytes
+# A longer text follows the JSON as raw bytes: quoting it would cost more time
 LONG_CHARACTERS = 65536
 
 
 def sendable(answer: dict[str, Any], body: bytes, limits: Any) -> tuple[bytes, bytes]:
-    """An answer as it is sent; one that the controller would not take becomes a failure that says
-    so."""
+    """An answer as it is sent; one that is too long for the controller becomes a failure."""
     try:
         body = b"".join([*_long_texts(answer), body]) if _has_long_text(answer["result"]) else body
         if body:
@@ -48,8 +47,7 @@ def _has_long_text(result: dict[str, Any]) -> bool:
 
 
 def _long_texts(answer: dict[str, Any]) -> list[bytes]:
-    """Take long texts out of a result; each goes as a part of the body, and the lines of one are
-    made of it again there."""
+    """Move long texts from the result to the body; the controller splits them into lines again."""
     result, texts = dict(answer["result"]), []
     answer["parts"] = []
     for name, value in answer["result"].items():
@@ -67,5 +65,5 @@ def _long_texts(answer: dict[str, Any]) -> list[bytes]:
 def _encoded(frame: dict[str, Any]) -> bytes:
     try:
         return json.dumps(frame, default=str, allow_nan=False).encode()
-    except ValueError:  # JSON has no word for what is not a number; a text says it
+    except ValueError:  # JSON has no NaN or infinity; sent as text
         return json.dumps(json.loads(json.dumps(frame, default=str), parse_constant=str)).encode()

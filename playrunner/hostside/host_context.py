@@ -1,4 +1,4 @@
-"""Host context: all a host module may use, and how it runs a program on the host.
+"""HostContext: what a host module may use, and how it runs a program on the host.
 
 Travels to hosts, so: the standard library only, Python 3.9, and nothing that is slow to import.
 """
@@ -16,8 +16,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LIVE_AFTER_SECONDS = 1.0  # shorter steps answer before anyone could read along
+LIVE_AFTER_SECONDS = 1.0  # output of shorter steps is only shown with their result
 READ_BYTES = 65536
+LOOK_SECONDS = 0.2  # how often an end of the program is looked for while its pipes are quiet
+# How long a process that a program left behind, and that holds its pipes, is listened to
+LEFTOVER_SECONDS = 1.0
 
 
 class Ran:
@@ -28,32 +31,33 @@ class Ran:
 
 
 class HostContext:
-    """All a host module may use: how to look, how to run a program, how to get bytes from the
+    """What a host module may use: check and diff mode, running programs, files of the
     controller."""
 
     def __init__(self, wire: Any, request: dict[str, Any]) -> None:
         self.wire, self._step = wire, request["id"]
         self.check: bool = request.get("check", False)  # look only
-        self.diff: bool = request.get(
-            "diff", False
-        )  # states should hold file contents, for a diff or to take back
+        # Whether states should hold file contents, for a diff or to undo the change
+        self.diff: bool = request.get("diff", False)
         self.live: bool = request.get("live", True)  # false for no_log
         self.warnings: list[str] = []
         self.body = b""  # raw bytes that go back beside the result
+        # What a module keeps from one of its methods to the next; the module itself is a value
+        self.memory: dict[str, Any] = {}
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)
 
-    def blob(self, shipment: dict[str, Any]) -> bytes:
+    def blob(self, upload: dict[str, Any]) -> bytes:
         """The bytes of a file shipped by the controller, asked for only when they are needed."""
-        if "text" in shipment:
-            text: str = shipment["text"]
+        if "text" in upload:
+            text: str = upload["text"]
             return text.encode("latin-1")
-        found: bytes = self.wire.blob(self._step, shipment["sha1"])
+        found: bytes = self.wire.blob(self._step, upload["sha1"])
         return found
 
     def scrap(self, path: str) -> None:
-        """A temporary file to remove should the work end early."""
+        """A temporary file that is deleted if the step is interrupted."""
         self.wire.scraps.add(path)
 
     def kept(self, path: str) -> None:
@@ -68,6 +72,7 @@ class HostContext:
         env: dict[str, str] | None = None,
         shell: str | None = None,
         timeout: float | None = None,
+        umask: int = -1,
         live: bool = False,
     ) -> Ran:
         """Run a program (a list) or a shell line (a string) in a process group of its own and wait
@@ -84,6 +89,7 @@ class HostContext:
             cwd=cwd,
             env={**os.environ, **env} if env else None,
             start_new_session=True,
+            umask=umask,
             stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -107,19 +113,20 @@ class HostContext:
         texts = {process.stdout: bytearray(), process.stderr: bytearray()}
         shown = Shown(self.wire, self._step, live and self.live)
         room, left_out = self.wire.limits.output, 0
+        leftovers = Leftovers(process)
         with selectors.DefaultSelector() as selector:
             for stream in texts:
                 selector.register(stream, selectors.EVENT_READ)
             if stdin is not None:
-                # A thread feeds it: a program that answers while it reads would otherwise wait for
-                # us, and we for it.
+                # A thread writes it: a program that answers while it reads would block both sides.
                 threading.Thread(
                     target=_feed,
                     args=(process.stdin, stdin.encode("utf-8", "surrogateescape")),
                     daemon=True,
                 ).start()
             while selector.get_map():
-                for key, _ in selector.select(0.2 if live or timeout else None):
+                events = selector.select(LOOK_SECONDS)
+                for key, _ in events:
                     data = os.read(key.fd, READ_BYTES)
                     if not data:
                         selector.unregister(key.fileobj)
@@ -132,25 +139,43 @@ class HostContext:
                     raise Failed(f"timed out after {timeout:g} seconds", rc=124)
                 if elapsed > LIVE_AFTER_SECONDS:
                     shown.up_to(texts[process.stdout])
+                if leftovers.are_quiet(bool(events)):
+                    break
         process.wait()
+        for stream in texts:
+            stream.close()
         if left_out:
             self._cut(left_out, live)
         return _decoded(texts[process.stdout]), _decoded(texts[process.stderr])
 
     def _cut(self, left_out: int, live: bool) -> None:
-        said = (
+        message = (
             f"the command wrote {left_out} bytes more than the {self.wire.limits.output} that are"
             " kept; write to a file, or set PLAYRUNNER_OUTPUT_MB"
         )
         if not live:
-            raise Failed(
-                said
-            )  # a module that reads the output must not take a part of it for the whole
-        self.warn(said)
+            raise Failed(message)  # a module must not parse output that is cut off
+        self.warn(message)
+
+
+class Leftovers:
+    """Processes that a program started and left behind, with its pipes still open in them: the
+    step ends once the program has, and nothing more is written for a while."""
+
+    def __init__(self, process: Any) -> None:
+        self.process = process
+        self.quiet_since: float | None = None
+
+    def are_quiet(self, wrote: bool) -> bool:
+        if wrote or self.process.poll() is None:
+            self.quiet_since = None
+            return False
+        self.quiet_since = self.quiet_since or time.monotonic()
+        return time.monotonic() - self.quiet_since >= LEFTOVER_SECONDS
 
 
 class Shown:
-    """What is shown of a command's output while it runs: whole lines, up to a limit."""
+    """Sends a command's output while it runs: whole lines, up to a limit."""
 
     def __init__(self, wire: Any, step: int, live: bool) -> None:
         self.wire, self.step = wire, step
@@ -166,7 +191,7 @@ class Shown:
         self.room -= min(end - self.start, self.room)
         self.start = end
         if not self.room:
-            lines += "\n(more output follows; it is not shown, but in the result)\n"
+            lines += "\n(output limit reached; the rest is in the result)\n"
         self.wire.send({"id": self.step, "out": lines})
 
 
@@ -175,11 +200,11 @@ def _feed(pipe: Any, data: bytes) -> None:
         pipe.write(data)
         pipe.close()
     except OSError:
-        pass  # the program did not want all of it
+        pass  # the program ended before it read everything
 
 
 def kill_group(leader: int) -> None:
-    """End a process group: politely, then surely."""
+    """End a process group: SIGTERM, then SIGKILL."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(leader, sign)

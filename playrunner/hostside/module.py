@@ -1,8 +1,8 @@
-"""Module, Probe and Action: the three kinds of things a step can name.
+"""Module, Probe and Action: the three kinds of modules a step can name.
 
-A module answers three questions: what is there, what should be there, how does one become the
-other. Its annotated class attributes are its YAML arguments; a default makes one optional, the
-comment beside it is its help.
+A module answers three questions: what is the current state, what is the desired state, how is it
+changed. Its annotated class attributes are its YAML arguments; a default makes one optional, the
+comment beside it is its help. An instance is a value: its arguments, set once.
 
 Travels to hosts, so: the standard library only, Python 3.9, and nothing that is slow to import.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Failed(Exception):
-    """A step cannot do what it says; `values` join the result (rc, stdout, ...)."""
+    """A step failed; `values` are added to the result (rc, stdout, ...)."""
 
     def __init__(self, message: str, **values: Any) -> None:
         super().__init__(message)
@@ -27,52 +27,60 @@ class Failed(Exception):
 
 
 class Module:
-    """The desired state of one thing."""
+    """The desired state of one resource (a file, a package, a cluster, ...)."""
 
     # Other spellings of arguments, as Ansible accepts them: {"dest": "path"}.
     aliases: ClassVar[dict[str, str]] = {}
     # The argument that takes the text of `module: text`, for modules written in one line.
     free_form: ClassVar[Optional[str]] = None
-    free_form_only: ClassVar[bool] = False  # the text is taken whole: no name=value words in it
-    takes_any: ClassVar[bool] = False  # any argument name goes (set_fact)
+    free_form_only: ClassVar[bool] = False  # the text is one argument, without name=value words
+    takes_any: ClassVar[bool] = False  # any argument name is accepted (set_fact)
     # The argument that names a file on the controller whose bytes (or rendered text) the host gets.
     ships: ClassVar[Optional[str]] = None
     renders: ClassVar[bool] = False
-    # It talks to other machines, so every host must have done the steps before it.
+    # It connects to other machines, so every host must have finished the steps before it.
     reaches_out: ClassVar[bool] = False
     # Arguments that are expressions or are rendered by the module itself.
     raw: ClassVar[tuple[str, ...]] = ()
-    # It runs on the controller and touches nothing but variables, so earlier steps need not be
-    # awaited.
+    # It runs on the controller and only uses variables, so it need not wait for earlier steps.
     in_memory: ClassVar[bool] = False
-    # It takes its time elsewhere (a cloud): other steps go on meanwhile, and wait only when they
-    # read what it gives.
+    # It waits for a service (a cloud): other steps run meanwhile, unless they read its result.
     in_background: ClassVar[bool] = False
-    # Done once for all hosts of a play (pause, add_host).
+    # Runs once for all hosts of a play (pause, add_host).
     once_for_all: ClassVar[bool] = False
     # Values it returns go into the host's variables (facts).
     gives_facts: ClassVar[bool] = False
-    # What it returns is the controller's own, such as the path of a file it keeps, and trusted as
-    # what is written there.
+    # Facts of a host module that are read under their own names, without `ansible_` before them
+    # (patterns such as getent_*).
+    plain_facts: ClassVar[tuple[str, ...]] = ()
+    # Its result comes from the controller, such as the path of a file it keeps, and is trusted
+    # like text of the playbook.
     of_the_controller: ClassVar[bool] = False
-    # What its result holds unless it failed, where code of the controller reads it: names with a
-    # type, [type] or a mapping.
+    # The fields of a successful result that the controller reads: names with a type, [type] or a
+    # mapping.
     answers: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, **arguments: Any) -> None:
         self.__dict__.update(arguments)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refused: what one method finds for another goes into `ctx.memory`."""
+        raise AttributeError(f"{type(self).__name__}.{name}: a module is a value and never changes")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__}.{name}: a module is a value and never changes")
+
     def observe(self, ctx: Any) -> State | None:
-        """What is there now, or None when it is absent. Touches nothing."""
+        """The current state, or None when it is absent. Changes nothing."""
         raise NotImplementedError
 
     def desired(self, ctx: Any, found: State | None) -> State | None:
-        """What should be there; None when the thing should be absent."""
+        """The desired state; None when it should be absent."""
         raise NotImplementedError
 
     def apply(self, ctx: Any, change: Change) -> None:
-        """Bring it there: identity from `self`, content from `change`, so that one method makes,
-        mends and removes."""
+        """Make the change: identity from `self`, content from `change`, so that one method creates,
+        updates and deletes."""
         raise NotImplementedError
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
@@ -81,14 +89,14 @@ class Module:
 
 
 class Probe(Module):
-    """Only looks; never changes anything."""
+    """Reads only; never changes anything."""
 
     def look(self, ctx: Any) -> dict[str, Any]:
         raise NotImplementedError
 
 
 class Action(Module):
-    """Something done, not something that is: once per run, never repeated after a lost connection."""
+    """A command rather than a state: runs once, never repeated after a lost connection."""
 
     def guard(self, ctx: Any) -> dict[str, Any] | None:
         """The result when there is nothing to do (`creates` exists, say); None when it must act."""
@@ -96,8 +104,7 @@ class Action(Module):
 
     @property
     def foreseeable(self) -> bool:
-        """Whether a passed guard means that acting will change something; otherwise --check says
-        unknown."""
+        """Whether acting always changes something; otherwise --check reports unknown."""
         return False
 
     def act(self, ctx: Any) -> dict[str, Any]:

@@ -1,5 +1,4 @@
-"""Bring a thing to a target: look, say what differs, change it once. The whole runner in one
-function.
+"""perform: observe a resource, compare it with its desired state, change it if they differ.
 
 Travels to hosts, so: the standard library only, Python 3.9, and nothing that is slow to import.
 """
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def perform(module: Module, ctx: Any) -> Result:
-    """One step on one host, to its declared state; under `ctx.check` it only looks."""
+    """Run one step on one host; under `ctx.check` it changes nothing."""
     if isinstance(module, Probe):
         return {"changed": False, **module.look(ctx)}
     if isinstance(module, Action):
@@ -39,7 +38,7 @@ def bring_to(module: Module, change: Change, ctx: Any) -> Result:
 
 
 def restore(module: Module, before: State | None, ctx: Any) -> Result:
-    """Back to a state seen earlier: the same method that made the change takes it back."""
+    """Return to an earlier state, with the same method that made the change."""
     return bring_to(module, Change.between(module.observe(ctx), before), ctx)
 
 
@@ -51,6 +50,11 @@ def _act(module: Action, ctx: Any) -> Result:
         return (
             {"changed": True}
             if module.foreseeable
-            else {"changed": False, "unknown": True, "skipped": True}
+            else {
+                "changed": False,
+                "unknown": True,
+                "skipped": True,
+                "msg": "Command would have run if not in check mode",
+            }
         )
     return {"changed": True, **module.act(ctx)}

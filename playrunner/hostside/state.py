@@ -1,4 +1,4 @@
-"""State, what a thing is like in plain values, and Change, the way from one state to another.
+"""State: a resource described by plain values; Change: from one state to another.
 
 Travels to hosts, so: the standard library only, Python 3.9, and nothing that is slow to import
 (`typing` included).
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 else:
     State = dict
 
-# What a service calls the identity of an item in a list, most telling first.
+# The fields by which services identify an item of a list, the most specific first.
 _NAMING_KEYS = ("name", "Name", "Key", "key", "id")
 
 
 class Change:
-    """From `before` to `after`; None on either side means absent. `observed` is all that was seen."""
+    """From `before` to `after`; None means absent. `observed` is the whole observed state."""
 
     __slots__ = ("after", "before", "observed")
 
@@ -30,8 +30,7 @@ class Change:
 
     @classmethod
     def between(cls, observed: State | None, target: State | None) -> Change:
-        """The change that brings what was observed to the target, speaking only of what the target
-        mentions."""
+        """The change from the observed state to the target, limited to the fields of the target."""
         if observed is None or target is None:
             return cls(observed, target, observed)
         return cls(narrow(observed, target), target, observed)
@@ -58,17 +57,17 @@ class Change:
 
 
 def narrow(observed: Any, target: Any) -> Any:
-    """The part of `observed` that `target` speaks of, so that defaults filled in elsewhere never
-    show as differences."""
+    """The part of `observed` that `target` names, so that defaults of a service never show as
+    differences."""
     if isinstance(target, dict) and isinstance(observed, dict):
-        return {key: narrow(observed.get(key), wanted) for key, wanted in target.items()}
+        return {key: narrow(observed.get(key), value) for key, value in target.items()}
     if isinstance(target, list) and isinstance(observed, list):
         key = _naming_key(target)
         if key and _naming_key(observed) == key:
-            found = {item[key]: item for item in observed}
-            known = [narrow(found[item[key]], item) for item in target if item[key] in found]
+            by_name = {item[key]: item for item in observed}
+            narrowed = [narrow(by_name[item[key]], item) for item in target if item[key] in by_name]
             named = {item[key] for item in target}
-            return known + [item for item in observed if item[key] not in named]
+            return narrowed + [item for item in observed if item[key] not in named]
     return observed
 
 

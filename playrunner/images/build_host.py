@@ -1,5 +1,5 @@
-"""Shell: programs on the machine that builds, this one or a host over SSH, their output heard line
-by line as it comes."""
+"""Shell: programs on the machine that builds, this one or a host over SSH, with their output
+line by line as it comes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from playrunner.hostside.module import Failed
 from playrunner.ssh.connection import Connection, read_all
 from playrunner.ssh.limits import ANSWER_BYTES
 
-Tell = Callable[[str], None]
+LogLine = Callable[[str], None]
 _KEPT_LINES = 12  # of a failed program's output, in the error
 
 
@@ -32,37 +32,37 @@ class Shell:
         return status, out.decode(errors="replace")
 
     def run(
-        self, *command: str, tell: Tell, environment: Mapping[str, str] | None = None
+        self, *command: str, log: LogLine, environment: Mapping[str, str] | None = None
     ) -> list[str]:
-        """A program that has to succeed; all it says goes to `tell`, and comes back."""
+        """A program that has to succeed; its output goes to `log` and is returned."""
         channel = self._connection.start(f"{_words(command, environment)} 2>&1 </dev/null")
         lines, rest = list[str](), b""
         try:
             while data := channel.receive():
                 *whole, rest = (rest + data).replace(b"\r", b"\n").split(b"\n")
                 for line in whole:
-                    lines.append(_heard(line, tell))
-            lines.append(_heard(rest, tell))
+                    lines.append(_logged(line, log))
+            lines.append(_logged(rest, log))
             status = channel.status()
         finally:
             channel.close()
-        said = [line for line in lines if line]
+        output = [line for line in lines if line]
         if status:
-            raise ProgramFailed(command, status, said)
-        return said
+            raise ProgramFailed(command, status, output)
+        return output
 
     def has(self, program: str) -> bool:
         return self.ask("sh", "-c", f"command -v {shlex.quote(program)}")[0] == 0
 
     def folder(self, content: Path | None = None) -> str:
-        """A folder of our own there, readable by nobody else, with what is in a folder here."""
-        status, said = self.ask("mktemp", "-d")
+        """A folder of our own there, readable by its owner only, filled from a folder here."""
+        status, output = self.ask("mktemp", "-d")
         if status:
             raise Failed("no folder can be made on the machine that builds; is its disk full?")
-        place = said.strip()
+        path = output.strip()
         if content is not None:
-            self._send(_packed(content), f"tar -xf - -C {shlex.quote(place)}")
-        return place
+            self._send(_packed(content), f"tar -xf - -C {shlex.quote(path)}")
+        return path
 
     def write(self, path: str, text: str) -> None:
         """A file that only its owner can read; the text travels through a pipe."""
@@ -72,20 +72,20 @@ class Shell:
         self.ask("rm", "-rf", "--", folder)
 
     def _send(self, data: bytes, command: str) -> None:
-        # As many bytes as there are, since the end of what is sent cannot be told otherwise.
+        # The number of bytes is given, since the end of the input cannot be seen otherwise.
         channel = self._connection.start(f"head -c {len(data)} | ({command})")
         try:
             channel.send(data)
             while channel.receive():
                 pass
-            status, complaints = channel.status(), channel.complaints()
+            status, stderr_text = channel.status(), channel.stderr_text()
         except OSError as error:
-            status, complaints = 1, str(error)
+            status, stderr_text = 1, str(error)
         finally:
             channel.close()
         if status:
             raise Failed(
-                f"files could not be sent to the machine that builds: {complaints.strip()[:200]}"
+                f"files could not be sent to the machine that builds: {stderr_text.strip()[:200]}"
             )
 
 
@@ -105,10 +105,10 @@ def _words(command: Sequence[str], environment: Mapping[str, str] | None) -> str
     return shlex.join(["env", *settings, *command] if settings else command)
 
 
-def _heard(line: bytes, tell: Tell) -> str:
+def _logged(line: bytes, log: LogLine) -> str:
     text = line.decode(errors="replace").rstrip()
     if text:
-        tell(text)
+        log(text)
     return text
 
 

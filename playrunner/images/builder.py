@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from playrunner.hostside.module import Failed
-from playrunner.images.build_host import Shell, Tell
+from playrunner.images.build_host import LogLine, Shell
 from playrunner.images.platform import PLATFORM
 from playrunner.images.recipe import Recipe
 from playrunner.images.reference import Reference
@@ -91,23 +91,23 @@ class Builder:
 
     def image(self, reference: Reference | str) -> Built | None:
         """What the builder keeps under a name, or None."""
-        status, said = self.shell.ask(
+        status, output = self.shell.ask(
             self.name, *self.tool.inspect, str(reference), environment=self._environment()
         )
         if status:
             return None
-        found = json.loads(said)
-        return _built(found[0] if isinstance(found, list) else found)
+        inspected = json.loads(output)
+        return _built(inspected[0] if isinstance(inspected, list) else inspected)
 
-    def build(self, recipe: Recipe, folder: str, tell: Tell) -> None:
+    def build(self, recipe: Recipe, folder: str, log: LogLine) -> None:
         words = [*self.tool.build, "--platform", PLATFORM, "--tag", str(recipe.reference)]
         for name, value in sorted(recipe.build_args.items()):
             words += ["--build-arg", f"{name}={value}"]
         for name, value in sorted(recipe.labels.items()):
             words += ["--label", f"{name}={value}"]
-        self._run(*words, *self._login(), folder, tell=tell)
+        self._run(*words, *self._login(), folder, log=log)
 
-    def pull(self, reference: Reference, tell: Tell) -> None:
+    def pull(self, reference: Reference, log: LogLine) -> None:
         self._run(
             "pull",
             "--platform",
@@ -115,24 +115,24 @@ class Builder:
             *self._login(),
             *self._tls(reference),
             str(reference),
-            tell=tell,
+            log=log,
         )
 
-    def push(self, reference: Reference, tell: Tell) -> str:
+    def push(self, reference: Reference, log: LogLine) -> str:
         """Push it; the digest that the registry should have for it now."""
-        said = self._run(
-            *self.tool.push, *self._login(), *self._tls(reference), str(reference), tell=tell
+        output = self._run(
+            *self.tool.push, *self._login(), *self._tls(reference), str(reference), log=log
         )
-        digests = _DIGEST.findall("\n".join(said))
+        digests = _DIGEST.findall("\n".join(output))
         if not digests:
             raise Failed(f"{self.name} pushed {reference} and did not say under which digest")
         return str(digests[-1])
 
-    def remove(self, reference: Reference, tell: Tell) -> None:
-        self._run(*self.tool.remove, str(reference), tell=tell)
+    def remove(self, reference: Reference, log: LogLine) -> None:
+        self._run(*self.tool.remove, str(reference), log=log)
 
-    def _run(self, *words: str, tell: Tell) -> list[str]:
-        return self.shell.run(self.name, *words, tell=tell, environment=self._environment())
+    def _run(self, *words: str, log: LogLine) -> list[str]:
+        return self.shell.run(self.name, *words, log=log, environment=self._environment())
 
     def _login(self) -> list[str]:
         return (
@@ -146,24 +146,24 @@ class Builder:
         return ["--tls-verify=false"] if plain and self.tool.takes_auth_file else []
 
     def _environment(self) -> dict[str, str]:
-        found = {**dict(self.tool.environment), **dict(self._settings.environment)}
+        environment = {**dict(self.tool.environment), **dict(self._settings.environment)}
         if self._auth_file and not self.tool.takes_auth_file:
-            found["DOCKER_CONFIG"] = str(PurePosixPath(self._auth_file).parent)
-        return found
+            environment["DOCKER_CONFIG"] = str(PurePosixPath(self._auth_file).parent)
+        return environment
 
 
-def _built(found: Mapping[str, Any]) -> Built:
+def _built(inspected: Mapping[str, Any]) -> Built:
     """What `inspect` says: buildah's answer holds the image's own configuration, the others' is
     flat."""
-    if "OCIv1" in found:
-        config = found["OCIv1"]
+    if "OCIv1" in inspected:
+        config = inspected["OCIv1"]
         return Built(
-            str(found.get("FromImageID", "")),
+            str(inspected.get("FromImageID", "")),
             str(config.get("architecture", "")),
             (config.get("config") or {}).get("Labels") or {},
         )
     return Built(
-        str(found.get("Id", "")).removeprefix("sha256:"),
-        str(found.get("Architecture", "")),
-        (found.get("Config") or {}).get("Labels") or {},
+        str(inspected.get("Id", "")).removeprefix("sha256:"),
+        str(inspected.get("Architecture", "")),
+        (inspected.get("Config") or {}).get("Labels") or {},
     )

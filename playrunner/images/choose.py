@@ -91,7 +91,7 @@ def _complaint(tool: Tool, shell: Shell) -> str:
 
 def _require_x86(shell: Shell, tool: Tool, settings: ImageSettings) -> None:
     """On another kind of machine the image's own programs do not run while it is built, unless
-    somebody emulates."""
+    it is emulated."""
     machine = shell.ask("uname", "-m")[1].strip()
     emulated = (
         not tool.takes_auth_file or shell.ask("test", "-e", platform.emulator())[0] == 0

@@ -10,52 +10,76 @@ import tarfile
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from playrunner import project
 from playrunner.hostside.module import Failed
 from playrunner.images import context, logins
-from playrunner.images.build_host import Tell
+from playrunner.images.build_host import LogLine
 from playrunner.images.logins import Login
 from playrunner.images.platform import ARCHITECTURE, PLATFORM
 from playrunner.images.recipe import Recipe
 from playrunner.images.settings import ImageSettings
 from playrunner.text.documents import parse_yaml_all
 
-TEMPLATE = Path(__file__).parents[2] / "manifests" / "nccl_image" / "build.yaml.j2"
+if TYPE_CHECKING:
+    from playrunner.cloud.owner import Owner
+    from playrunner.kube.client.client import Kube
+    from playrunner.kube.objects.set_objects import LiveObject
+
+TEMPLATE = "nccl_image/build.yaml.j2"  # of manifests/
 BUILD_SECONDS = 7200
 MOST_BYTES = 900_000  # an object of a cluster holds 1 MiB in all
 _ARGUMENTS = {"buildkit": ("--opt", "build-arg:{}={}"), "kaniko": ("--build-arg={}={}",)}
 _LABELS = {"buildkit": ("--opt", "label:{}={}"), "kaniko": ("--label={}={}",)}
 
 
+class ClusterContext(Protocol):
+    """What a build needs of a step's context."""
+
+    @property
+    def kube(self) -> Kube: ...
+
+    @property
+    def owner(self) -> Owner: ...
+
+    def progress(self, text: str, /) -> None: ...
+
+
 def build_in_cluster(
-    ctx: Any, recipe: Recipe, settings: ImageSettings, found: Mapping[str, Login], tell: Tell
+    ctx: ClusterContext,
+    recipe: Recipe,
+    settings: ImageSettings,
+    logins_by_registry: Mapping[str, Login],
+    log: LogLine,
 ) -> None:
-    """Build and push it there; ends when the Job has, and takes everything away again."""
-    from playrunner.kube.objects.applyset import Live
+    """Build and push it there; ends with the Job, and deletes all its objects."""
     from playrunner.kube.objects.compare import CLUSTER, SET, marked
+    from playrunner.kube.objects.set_objects import LiveObject
     from playrunner.kube.objects.wait import wait_ready
 
-    kube, home = ctx.kube, str(ctx.kube.namespace)
-    made: list[Live] = []
+    kube, home = ctx.kube, ctx.kube.namespace
+    made: list[LiveObject] = []
     try:
-        for body in objects(recipe, settings, found, home):
+        for body in objects(recipe, settings, logins_by_registry, home):
             labels = {CLUSTER: ctx.owner.cluster, SET: body["metadata"]["name"]}
             resource = kube.known(body["apiVersion"], body["kind"])
             made.append(
-                Live(resource, kube.apply(resource, marked(body, labels, ctx.owner.run, home)))
+                LiveObject(
+                    resource, kube.apply(resource, marked(body, labels, ctx.owner.run, home))
+                )
             )
-        tell(f"{made[-1].title} builds {recipe.reference}")
+        log(f"{made[-1].title} builds {recipe.reference}")
         wait_ready(kube, made[-1:], BUILD_SECONDS, ctx.progress)
     finally:
-        for line in _said(kube, home, made):
-            tell(line)
-        for one in reversed(made):
-            kube.delete(one.resource, one.namespace, one.name)
+        for line in _job_logs(kube, home, made):
+            log(line)
+        for live in reversed(made):
+            kube.delete(live.resource, live.namespace, live.name)
 
 
 def objects(
-    recipe: Recipe, settings: ImageSettings, found: Mapping[str, Login], namespace: str
+    recipe: Recipe, settings: ImageSettings, logins_by_registry: Mapping[str, Login], namespace: str
 ) -> list[dict[str, Any]]:
     """The ConfigMap, the Secret and the Job, as they are applied."""
     from jinja2 import Environment, StrictUndefined
@@ -63,10 +87,9 @@ def objects(
     kind = settings.cluster_builder
     if kind not in _ARGUMENTS:
         raise Failed(f'image_cluster_builder is "{kind}"; it takes {", ".join(_ARGUMENTS)}')
-    if not TEMPLATE.is_file():
-        raise Failed(
-            f"{TEMPLATE} is not there: building in the cluster needs a checkout of the project"
-        )
+    template = project.find("manifests", TEMPLATE)
+    if template is None:
+        raise Failed(f"manifests/{TEMPLATE} is neither in this project nor in the package")
     if not settings.cluster_image:
         raise Failed(
             f"image_cluster_image is not set: the image of {kind}, as in manifests/versions.yaml"
@@ -74,7 +97,7 @@ def objects(
     environment = Environment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
     )
-    text = environment.from_string(TEMPLATE.read_text()).render(
+    text = environment.from_string(template.read_text()).render(
         name=f"build-{recipe.reference.tag}".lower().replace("_", "-").replace(".", "-")[:63],
         namespace=namespace,
         builder=kind,
@@ -90,9 +113,9 @@ def objects(
             *_words(_LABELS[kind], recipe.labels),
         ],
         context=_coded(_packed(recipe)),
-        logins=_coded(logins.only(found).encode()),
+        logins=_coded(logins.only(logins_by_registry).encode()),
     )
-    return parse_yaml_all(text, str(TEMPLATE), plain=True)
+    return parse_yaml_all(text, str(template), plain=True)
 
 
 def _words(pattern: Sequence[str], values: Mapping[str, str]) -> list[str]:
@@ -101,7 +124,7 @@ def _words(pattern: Sequence[str], values: Mapping[str, str]) -> list[str]:
 
 def _packed(recipe: Recipe) -> bytes:
     with tempfile.TemporaryDirectory(prefix="playrunner-image-") as scrap:
-        context.lay_out(Path(scrap), recipe.dockerfile, recipe.pieces())
+        context.lay_out(Path(scrap), recipe.dockerfile, recipe.files())
         out = io.BytesIO()
         with tarfile.open(fileobj=out, mode="w") as archive:
             for path in sorted(Path(scrap).rglob("*")):
@@ -120,13 +143,13 @@ def _coded(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def _said(kube: Any, namespace: str, made: Sequence[Any]) -> list[str]:
-    """What the Job's pods have written, as far as they can still be asked."""
+def _job_logs(kube: Kube, namespace: str, made: Sequence[LiveObject]) -> list[str]:
+    """The logs of the Job's pods, as far as they can still be read."""
     from playrunner.kube.client.errors import KubeError
     from playrunner.kube.watch.explain import PODS
 
     lines = list[str]()
-    for job in (one for one in made if one.kind == "Job"):
+    for job in (live for live in made if live.kind == "Job"):
         kube.refresh()
         for pod in kube.listing(PODS, namespace, f"job={job.name}").items:
             try:

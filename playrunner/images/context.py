@@ -28,7 +28,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Piece:
+class ContextFile:
     """One file of a context."""
 
     dest: str
@@ -42,13 +42,13 @@ class Piece:
 
 def sources_of(given: Mapping[str, str], workspace: str = "") -> tuple[Source, ...]:
     """From `{trainer: /path/of/trainer}` and a folder to lay over the image."""
-    found = [Source(str(path), dest.strip("/")) for dest, path in sorted(given.items())]
-    return (*found, Source(workspace, WORKSPACE)) if workspace else tuple(found)
+    sources = [Source(str(path), dest.strip("/")) for dest, path in sorted(given.items())]
+    return (*sources, Source(workspace, WORKSPACE)) if workspace else tuple(sources)
 
 
-def pieces_of(sources: Sequence[Source]) -> list[Piece]:
+def files_of(sources: Sequence[Source]) -> list[ContextFile]:
     """Every file of the context, in the order of its name there."""
-    found: dict[str, Piece] = {}
+    files: dict[str, ContextFile] = {}
     for source in sources:
         top = Path(source.path).expanduser()
         if not top.exists():
@@ -59,31 +59,31 @@ def pieces_of(sources: Sequence[Source]) -> list[Piece]:
         refuse_secrets(inside, str(top))
         for name in inside:
             dest = source.dest if top.is_file() else f"{source.dest}/{name}"
-            found[dest] = Piece(dest, top if top.is_file() else top / name)
-    return [found[dest] for dest in sorted(found)]
+            files[dest] = ContextFile(dest, top if top.is_file() else top / name)
+    return [files[dest] for dest in sorted(files)]
 
 
-def digest(dockerfile: str, pieces: Sequence[Piece], settings: Mapping[str, Any]) -> str:
+def digest(dockerfile: str, files: Sequence[ContextFile], settings: Mapping[str, Any]) -> str:
     """What an image is made from, in 64 letters: one byte of anything makes another."""
     made = hashlib.sha256()
     for name, value in sorted(settings.items()):
         _add(made, f"setting {name}", str(value).encode())
     _add(made, "dockerfile", dockerfile.encode())
-    for piece in pieces:
-        _add(made, f"{piece.mode:o} {piece.dest}", piece.path.read_bytes())
+    for file in files:
+        _add(made, f"{file.mode:o} {file.dest}", file.path.read_bytes())
     return made.hexdigest()
 
 
-def lay_out(folder: Path, dockerfile: str, pieces: Sequence[Piece]) -> None:
+def lay_out(folder: Path, dockerfile: str, files: Sequence[ContextFile]) -> None:
     """The context as a builder takes it: the files, and the Dockerfile beside them."""
-    for piece in pieces:
-        target = folder / piece.dest
+    for file in files:
+        target = folder / file.dest
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(piece.path, target)
-        target.chmod(piece.mode)
+        shutil.copyfile(file.path, target)
+        target.chmod(file.mode)
     (folder / "Dockerfile").write_text(dockerfile)
-    for top, folders, files in os.walk(folder):
-        for name in (*folders, *files):
+    for top, folders, names in os.walk(folder):
+        for name in (*folders, *names):
             os.utime(Path(top) / name, (_LAID_OUT_AT, _LAID_OUT_AT))
         for name in folders:
             (Path(top) / name).chmod(0o755)

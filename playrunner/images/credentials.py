@@ -14,7 +14,7 @@ from playrunner.images.settings import ImageSettings
 
 ECR = re.compile(r"(\d{12})\.dkr\.ecr(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
 _GOOGLE = re.compile(r"(?:[a-z0-9-]+\.)?(?:gcr\.io|pkg\.dev)|[a-z0-9-]+-docker\.pkg\.dev")
-_TOKEN_USER = "oauth2accesstoken"  # whoever comes to a registry of Google's with an access token
+_TOKEN_USER = "oauth2accesstoken"  # the user name that goes with an access token of Google's
 
 
 class Credentials:
@@ -29,7 +29,7 @@ class Credentials:
         self._found: dict[str, Login | None] = {}
 
     def of(self, registry: str) -> Login | None:
-        """The login for a registry, or None to come as nobody."""
+        """The login for a registry, or None for anonymous access."""
         if registry not in self._found:
             self._found[registry] = self._given(registry) or logins.read(
                 self.settings.auth_file, registry
@@ -52,8 +52,7 @@ class Credentials:
         ecr = ECR.fullmatch(registry)
         if ecr:
             return self._ecr(ecr[1])
-        # Of Google's registries only our own: bases may come from public ones, for which nobody has
-        # to be known there.
+        # Of Google's registries only our own: bases may come from public ones, which need no login.
         return (
             self._google(registry)
             if registry == self._home and _GOOGLE.fullmatch(registry)
@@ -62,16 +61,16 @@ class Credentials:
 
     def _ecr(self, account: str) -> Login:
         """Valid for 12 hours; the same for all repositories of the account."""
-        said = self._aws().read("ecr", "get_authorization_token", registryIds=[account])
+        answer = self._aws().read("ecr", "get_authorization_token", registryIds=[account])
         user, _, secret = (
-            base64.b64decode(said["authorizationData"][0]["authorizationToken"])
+            base64.b64decode(answer["authorizationData"][0]["authorizationToken"])
             .decode()
             .partition(":")
         )
         return Login(user, secret)
 
     def _google(self, registry: str) -> Login | None:
-        """Valid for an hour; a login or helper of docker's file that is not of that kind is better."""
+        """Valid for an hour; another kind of login in docker's file is preferred."""
         known = logins.read(self.settings.auth_file, registry)
         if known and known.user != _TOKEN_USER:
             return None

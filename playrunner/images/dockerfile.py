@@ -16,15 +16,15 @@ _SECRET_NAME = re.compile(
 def bases(text: str, build_args: Mapping[str, str]) -> list[str]:
     """The images that FROM and COPY --from name, build arguments put in, each once; stages of its
     own are none."""
-    known, stages, found = dict[str, str](), {"scratch"}, list[str]()
+    known, stages, images = dict[str, str](), {"scratch"}, list[str]()
     for line in _instructions(text):
         word, *rest = line.split()
-        if word.upper() == "ARG" and not found and len(stages) == 1:
+        if word.upper() == "ARG" and not images and len(stages) == 1:
             name, _, default = rest[0].partition("=")
             known[name] = str(build_args.get(name, default.strip("\"'")))
         elif word.upper() == "FROM":
             names = [part for part in rest if not part.startswith("--")]
-            found.append(_filled(names[0], known, stages))
+            images.append(_filled(names[0], known, stages))
             if len(names) == 3:
                 stages.add(names[2].lower())
         elif word.upper() == "COPY":
@@ -32,12 +32,12 @@ def bases(text: str, build_args: Mapping[str, str]) -> list[str]:
                 (part.partition("=")[2] for part in rest if part.startswith("--from=")), ""
             )
             if origin and not origin.isdigit():
-                found.append(_filled(origin, known, stages))
-    return list(dict.fromkeys(base for base in found if base))
+                images.append(_filled(origin, known, stages))
+    return list(dict.fromkeys(base for base in images if base))
 
 
 def refuse_secret_arguments(build_args: Mapping[str, str]) -> None:
-    """A build argument can be read in the image's history by whoever pulls it."""
+    """A build argument can be read in the image's history by everyone who pulls it."""
     for name in build_args:
         if _SECRET_NAME.search(name):
             raise Failed(

@@ -44,17 +44,20 @@ def _rule(line: str) -> tuple[re.Pattern[str], bool]:
 def _expression(pattern: str) -> str:
     """The pattern of a .dockerignore as a regular expression: * and ? stay within a name, **
     crosses folders."""
-    found, place = "", 0
-    while place < len(pattern):
-        if pattern.startswith("**/", place):
-            found, place = found + "(?:.*/)?", place + 3
-        elif pattern.startswith("**", place):
-            found, place = found + ".*", place + 2
-        elif pattern[place] in "*?":
-            found, place = found + ("[^/]*" if pattern[place] == "*" else "[^/]"), place + 1
-        elif pattern[place] == "[" and "]" in pattern[place:]:
-            end = pattern.index("]", place)
-            found, place = found + pattern[place : end + 1], end + 1
+    expression, position = "", 0
+    while position < len(pattern):
+        if pattern.startswith("**/", position):
+            expression, position = expression + "(?:.*/)?", position + 3
+        elif pattern.startswith("**", position):
+            expression, position = expression + ".*", position + 2
+        elif pattern[position] in "*?":
+            expression, position = (
+                expression + ("[^/]*" if pattern[position] == "*" else "[^/]"),
+                position + 1,
+            )
+        elif pattern[position] == "[" and "]" in pattern[position:]:
+            end = pattern.index("]", position)
+            expression, position = expression + pattern[position : end + 1], end + 1
         else:
-            found, place = found + re.escape(pattern[place]), place + 1
-    return found
+            expression, position = expression + re.escape(pattern[position]), position + 1
+    return expression

@@ -1,12 +1,10 @@
-"""Logins: docker's own file of logins, read and merged into; what others keep in it stays as it is."""
+"""Logins: docker's own file of logins, read and merged into; other entries in it are kept."""
 
 from __future__ import annotations
 
 import base64
 import json
-import os
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 from playrunner.errors import BadInput
 from playrunner.hostside.module import Failed
+from playrunner.text import atomic_write
 from playrunner.text.answers import Shape, document, fitting, misfit
 from playrunner.text.documents import parse_json
 
@@ -88,30 +87,30 @@ def _key(registry: str) -> str:
 
 def _config(file: Path) -> dict[str, Any]:
     try:
-        found: Any = parse_json(file.read_text() or "{}", str(file))
+        config: Any = parse_json(file.read_text() or "{}", str(file))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, BadInput) as error:
         raise Failed(
             f"{file} cannot be read as docker's configuration: {error}; {_REMEDY}"
         ) from None
-    wrong = misfit(found, _CONFIG)
+    wrong = misfit(config, _CONFIG)
     if wrong:
         raise Failed(f"{file} is no configuration of docker: {wrong}; {_REMEDY}")
-    return dict(found)
+    return dict(config)
 
 
 def _asked(helper: str, key: str) -> Login | None:
-    said = _told(helper, "get", key, missing=True)
-    if not said:
+    output = _told(helper, "get", key, missing=True)
+    if not output:
         return None
-    found = fitting(
-        document(said.encode(), f"docker-credential-{helper}"),
+    answer = fitting(
+        document(output.encode(), f"docker-credential-{helper}"),
         {"Username": str, "Secret": str},
         f"docker-credential-{helper}",
     )
-    user = str(found.get("Username") or "")
-    return Login("" if user == _NO_USER else user, str(found.get("Secret") or ""))
+    user = str(answer.get("Username") or "")
+    return Login("" if user == _NO_USER else user, str(answer.get("Secret") or ""))
 
 
 def _told(helper: str, verb: str, text: str, missing: bool = False) -> str:
@@ -140,16 +139,5 @@ def _told(helper: str, verb: str, text: str, missing: bool = False) -> str:
 
 
 def _write(file: Path, config: Mapping[str, Any]) -> None:
-    """Whole or not at all, and never readable by others in between."""
     target = file.resolve()  # a link to a file elsewhere stays a link
-    descriptor, scrap = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(descriptor, "w") as stream:
-            json.dump(config, stream, indent=2)
-            stream.write("\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(scrap, target)
-    except BaseException:
-        os.unlink(scrap)
-        raise
+    atomic_write.write_text(target, json.dumps(config, indent=2) + "\n", mode=0o600)

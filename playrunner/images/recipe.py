@@ -8,7 +8,7 @@ from typing import Any
 
 from playrunner.hostside.module import Failed
 from playrunner.images import context, dockerfile
-from playrunner.images.context import Piece, Source
+from playrunner.images.context import ContextFile, Source
 from playrunner.images.platform import PLATFORM
 from playrunner.images.reference import Reference, parse
 
@@ -19,7 +19,7 @@ _TAG_LETTERS = 16  # of the hash; the whole of it is on the image
 
 @dataclass(frozen=True)
 class Recipe:
-    """One image before it is built. The same on every machine, whoever builds it and when."""
+    """One image before it is built. The same on every machine and at any time."""
 
     name: str  # what it is called, as fsdp: the start of its tag
     repository: str  # where it is kept, as REGISTRY/REPOSITORY
@@ -41,14 +41,14 @@ class Recipe:
     def bases(self) -> list[str]:
         return dockerfile.bases(self.dockerfile, self.build_args)
 
-    def pieces(self) -> list[Piece]:
-        """The files, as long as they are still those that the tag speaks of."""
-        found = context.pieces_of(self.sources)
-        if _content(self.dockerfile, found, self.build_args, self.cluster) != self.content:
+    def files(self) -> list[ContextFile]:
+        """The files, as long as they are still those that the tag was made from."""
+        files = context.files_of(self.sources)
+        if _content(self.dockerfile, files, self.build_args, self.cluster) != self.content:
             raise Failed(
                 f"files of {self.name} have changed since its tag was worked out; run it again"
             )
-        return found
+        return files
 
     def values(self) -> dict[str, Any]:
         """What `register` gets, and what a later step can be given."""
@@ -72,7 +72,7 @@ def make(
 ) -> Recipe:
     arguments = {key: str(value) for key, value in build_args.items()}
     dockerfile.refuse_secret_arguments(arguments)
-    content = _content(text, context.pieces_of(sources), arguments, cluster)
+    content = _content(text, context.files_of(sources), arguments, cluster)
     return Recipe(name, repository, text, sources, arguments, cluster, content)
 
 
@@ -95,10 +95,12 @@ def from_values(values: Mapping[str, Any]) -> Recipe:
         ) from None
 
 
-def _content(text: str, pieces: list[Piece], build_args: Mapping[str, str], cluster: str) -> str:
+def _content(
+    text: str, files: list[ContextFile], build_args: Mapping[str, str], cluster: str
+) -> str:
     settings = {
         "platform": PLATFORM,
         "cluster": cluster,
         **{f"arg {key}": value for key, value in build_args.items()},
     }
-    return context.digest(text, pieces, settings)
+    return context.digest(text, files, settings)

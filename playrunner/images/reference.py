@@ -42,7 +42,7 @@ class Reference:
 
     @property
     def remote(self) -> bool:
-        """Whether there is a registry at all: what is called localhost/NAME stays with its builder."""
+        """Whether it is in a registry; localhost/NAME is kept by its builder only."""
         return self.registry != "localhost"
 
     def tagged(self, tag: str) -> Reference:

@@ -1,7 +1,7 @@
-"""Registry: what a registry says of a repository, over its own HTTP API; nothing is pulled.
+"""Registry: one repository of a registry, read over its HTTP API; nothing is pulled.
 
-The protocol is oras's. Its own repeating is not used: it waits two minutes before it says that a
-login is wrong.
+oras speaks the protocol. Its own retries are not used: it waits two minutes before it reports a
+wrong login.
 """
 
 from __future__ import annotations
@@ -15,18 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 from playrunner.cloud.bounded_http import bound
 from playrunner.cloud.resource import Refused
+from playrunner.cloud.retry import Retry, RetryPolicy
 from playrunner.errors import HostUnreachable
 from playrunner.hostside.module import Failed
 from playrunner.images.credentials import Credentials
 from playrunner.images.platform import ARCHITECTURE
 from playrunner.images.reference import Reference
+from playrunner.project import install_extra
 from playrunner.text import answers
 from playrunner.text.answers import MOST_PAGES, BadAnswer, Shape, document, fitting
 
 if TYPE_CHECKING:
     import requests
 
-ATTEMPTS = 4
+RETRIES = RetryPolicy(attempts=4, first_seconds=0.2)
 ANSWER_SECONDS = 60
 _INDEXES = (
     "application/vnd.oci.image.index.v1+json",
@@ -67,58 +69,55 @@ class Registry:
         self._client: Any = None
 
     def image(self, which: str) -> Kept | None:
-        """What a tag or digest stands for, or None."""
+        """The image behind a tag or digest, or None."""
         answer = self._ask("GET", f"manifests/{which}", accept=_MANIFESTS)
         if answer is None:
             return None
-        said = "sha256:" + hashlib.sha256(answer.content).hexdigest()
-        named = answer.headers.get("Docker-Content-Digest", said)
-        if named != said:
+        digest = "sha256:" + hashlib.sha256(answer.content).hexdigest()
+        named = answer.headers.get("Docker-Content-Digest", digest)
+        if named != digest:
             raise Failed(
-                f"{self.home}:{which}: the registry calls it {named}, but what it sends is {said}"
+                f"{self.home}:{which}: the registry calls it {named}, but what it sends is {digest}"
             )
-        if which.startswith("sha256:") and which != said:
-            raise BadAnswer(
-                f"{self.home}@{which}: what the registry sends is {said}"
-            )  # also: an index that names itself
+        if which.startswith("sha256:") and which != digest:  # also an index that names itself
+            raise BadAnswer(f"{self.home}@{which}: what the registry sends is {digest}")
         manifest = _checked(answer, _MANIFEST)
-        architectures = tuple(
-            str((one.get("platform") or {}).get("architecture") or "")
-            for one in manifest.get("manifests") or ()
-        )
+        architectures = tuple(_architecture(entry) for entry in manifest.get("manifests") or ())
         if not architectures:
-            return self._single(said, manifest)
+            return self._single(digest, manifest)
         ours = next(
             (
-                one["digest"]
-                for one in manifest["manifests"]
-                if (one.get("platform") or {}).get("architecture") == ARCHITECTURE
+                entry["digest"]
+                for entry in manifest["manifests"]
+                if _architecture(entry) == ARCHITECTURE
             ),
             "",
         )
         inner = self.image(ours) if ours else None
-        return Kept(said, architectures, inner.labels if inner else {}, inner.size if inner else 0)
+        return Kept(
+            digest, architectures, inner.labels if inner else {}, inner.size if inner else 0
+        )
 
     def tags(self) -> list[str]:
         """Every tag of the repository, all pages of them."""
-        found, path = list[str](), "tags/list?n=500"
+        names, path = list[str](), "tags/list?n=500"
         for _ in range(MOST_PAGES):
             answer = self._ask("GET", path)
             if answer is None:
-                return sorted(set(found))
-            found += _checked(answer, _TAGS).get("tags") or []
+                return sorted(set(names))
+            names += _checked(answer, _TAGS).get("tags") or []
             path = (
                 answer.links.get("next", {})
                 .get("url", "")
                 .rpartition(f"{self.home.repository}/")[2]
             )
             if not path:
-                return sorted(set(found))
+                return sorted(set(names))
         raise BadAnswer(f"{self.home}: the registry's list of tags does not come to its end")
 
     def delete(self, tag: str, digest: str) -> None:
-        """Take an image away: its tag where the registry can do so, otherwise what the tag stands
-        for."""
+        """Delete an image: its tag where the registry can do so, otherwise the manifest behind the
+        tag."""
         for which in (tag, digest):
             answer = self._ask("DELETE", f"manifests/{which}", also=(400, 405))
             if answer is None or answer.ok:
@@ -143,27 +142,26 @@ class Registry:
             digest,
             (str(config.get("architecture", "")),),
             labels,
-            sum(one["size"] for one in manifest["layers"]),
+            sum(layer["size"] for layer in manifest["layers"]),
         )
 
     def _ask(
         self, method: str, path: str, accept: tuple[str, ...] = (), also: tuple[int, ...] = ()
     ) -> requests.Response | None:
         """An answer that is fine or among `also`; None when there is no such thing."""
+        _load_oras()
         import requests
 
         url = f"{self._prefix}://{self.home.api_host}/v2/{self.home.repository}/{path}"
-        problem = ""
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                self._sleep(0.2 * 2 ** (attempt - 1))
+        retry = Retry(RETRIES, self._sleep)
+        while True:
+            retry_after = ""
             try:
                 answer = self._opened().do_request(
                     url, method, headers={"Accept": ", ".join(accept)} if accept else {}
                 )
             except (requests.ConnectionError, requests.Timeout) as error:
                 problem = _plain(error)
-                continue
             except (requests.exceptions.MissingSchema, requests.exceptions.InvalidURL):
                 # It wants a login by password, and oras took the realm for a token's address.
                 raise self._denied(401) from None
@@ -172,24 +170,27 @@ class Registry:
                     f"{answers.shown(url)} answered what cannot be read: {_plain(error)[:200]}"
                 ) from None
             except ValueError:
-                raise self._denied(
-                    401
-                ) from None  # oras's way to say that there is nothing to answer a login with
-            except (
-                AttributeError,
-                KeyError,
-                TypeError,
-                RecursionError,
-            ) as error:  # oras takes a token's answer as it comes
+                # oras's way to say that it has no login for the registry
+                raise self._denied(401) from None
+            except (AttributeError, KeyError, TypeError, RecursionError) as error:
+                # oras does not check the answer of a token's address
                 raise BadAnswer(
                     f"the registry {self.home.registry} answered to a login what cannot be read"
                 ) from error
-            if answer.status_code < 500 and answer.status_code != 429:
-                return self._judged(answer, also)
-            problem = f"{answer.status_code} {answer.reason}"
-        raise HostUnreachable(f"the registry {self.home.registry} does not answer: {problem}")
+            else:
+                if answer.status_code < 500 and answer.status_code != 429:
+                    return self._accepted(answer, also)
+                problem = f"{answer.status_code} {answer.reason}"
+                retry_after = answer.headers.get("Retry-After") or ""
+            if retry.exhausted:
+                raise HostUnreachable(
+                    f"the registry {self.home.registry} does not answer: {problem}"
+                )
+            retry.wait(retry_after)
 
-    def _judged(self, answer: requests.Response, also: tuple[int, ...]) -> requests.Response | None:
+    def _accepted(
+        self, answer: requests.Response, also: tuple[int, ...]
+    ) -> requests.Response | None:
         if answer.ok or answer.status_code in also:
             return answer
         if answer.status_code == 404:
@@ -197,7 +198,7 @@ class Registry:
         if answer.status_code in (401, 403):
             raise self._denied(answer.status_code)
         raise Refused(
-            f"{self.home}: {answer.status_code}: {_words(answer)}", str(answer.status_code)
+            f"{self.home}: {answer.status_code}: {_message(answer)}", str(answer.status_code)
         )
 
     def _denied(self, status: int) -> Refused:
@@ -224,14 +225,18 @@ class Registry:
         return self._client
 
 
-def _client(home: Reference, insecure: bool, credentials: Credentials) -> Any:
+def _load_oras() -> None:
     try:
         import oras.logger  # type: ignore[import-untyped,import-not-found]
-        import oras.provider  # type: ignore[import-untyped,import-not-found]
+        import oras.provider  # type: ignore[import-untyped,import-not-found]  # noqa: F401
     except ImportError:
-        raise Failed(
-            'registries need oras; install it with: pip install "playrunner[images]"'
-        ) from None
+        raise Failed(f"registries need oras; install it with: {install_extra('image')}") from None
+
+
+def _client(home: Reference, insecure: bool, credentials: Credentials) -> Any:
+    _load_oras()
+    import oras.logger  # type: ignore[import-untyped,import-not-found]
+    import oras.provider  # type: ignore[import-untyped,import-not-found]
 
     class Direct(oras.provider.Registry):  # type: ignore[misc]
         def do_request(self, *given: Any, **settings: Any) -> Any:
@@ -255,7 +260,7 @@ def _client(home: Reference, insecure: bool, credentials: Credentials) -> Any:
 
 
 def _scheme(home: Reference, insecure: bool) -> str:
-    """How the registry wants to be logged in to: it says so when it is asked by nobody."""
+    """The authentication scheme, which the registry names in its answer to an anonymous request."""
     import requests
 
     url = f"{'http' if insecure else 'https'}://{home.api_host}/v2/"
@@ -265,10 +270,14 @@ def _scheme(home: Reference, insecure: bool) -> str:
     return answer.headers.get("Www-Authenticate", "").partition(" ")[0].lower()
 
 
-def _words(answer: requests.Response) -> str:
+def _architecture(entry: Mapping[str, Any]) -> str:
+    return str((entry.get("platform") or {}).get("architecture") or "")
+
+
+def _message(answer: requests.Response) -> str:
     try:
-        said = _checked(answer, {"errors!": [{"message": str, "code": str}]})
-        return "; ".join(str(one.get("message") or one.get("code")) for one in said["errors"])
+        errors = _checked(answer, {"errors!": [{"message": str, "code": str}]})["errors"]
+        return "; ".join(str(error.get("message") or error.get("code")) for error in errors)
     except BadAnswer:
         return answers.described(answer.content, answer.headers.get("Content-Type", ""))
 

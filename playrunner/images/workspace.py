@@ -64,11 +64,11 @@ def refuse_system_folders(names: Iterable[str], where: str) -> None:
 
 
 def refuse_secrets(names: Iterable[str], where: str) -> None:
-    """Files that have no place in an image: whoever pulls it could read them."""
+    """Files that must not go into an image: everyone who pulls it could read them."""
     for name in names:
         for part in name.split("/"):
             if any(fnmatch(part, pattern) for pattern in SECRETS):
                 raise Failed(
-                    f"{where}/{name} looks like a secret, and whoever can pull an image can read"
+                    f"{where}/{name} looks like a secret, and anyone who can pull an image can read"
                     f" it; list it in {where}/.dockerignore, and mount a Secret instead"
                 )

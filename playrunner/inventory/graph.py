@@ -1,4 +1,4 @@
-"""Groups of groups and the hosts in them, while they are being read and while a run adds to them."""
+"""The graph of groups and hosts, while it is read and while a run adds to it."""
 
 from __future__ import annotations
 
@@ -204,19 +204,19 @@ def _hosts_below(
     name: str, children: dict[str, tuple[str, ...]], own_hosts: dict[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
     """Hosts of a group and of the groups below it, level by level."""
-    found: dict[str, None] = {}
+    hosts: dict[str, None] = {}
     seen = {name}
     level = [name]
     while level:
         below: list[str] = []
         for group in level:
-            found.update(dict.fromkeys(own_hosts[group]))
+            hosts.update(dict.fromkeys(own_hosts[group]))
             for child in children[group]:
                 if child not in seen:
                     seen.add(child)
                     below.append(child)
         level = below
-    return tuple(found)
+    return tuple(hosts)
 
 
 def _whole_number(value: Value) -> int:

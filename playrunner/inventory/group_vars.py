@@ -8,7 +8,8 @@ from typing import Any
 
 from playrunner.errors import BadInput, Place
 from playrunner.inventory.value import Values, values_of
-from playrunner.text.documents import parse_json, read_text, read_yaml
+from playrunner.plugins.vars_plugins import variables_from_plugins
+from playrunner.text.documents import decrypted_text, parse_json, read_text, read_variables
 from playrunner.text.written import all_written
 
 # In this order; the first that exists is the one that counts.
@@ -25,12 +26,15 @@ class VarsFolder:
         self._read: dict[str, list[tuple[str, Values]]] = {}
 
     def layers(self, name: str) -> list[tuple[str, Values]]:
-        """What the folder says about a group or host: one layer per file, later files over earlier
+        """The variables of a group or host: one layer per file, later files override earlier
         ones."""
         found = self._read.get(name)
         if found is None:
             layer = f"{self.label}/{name}"
             found = [(layer, _read_values(file, layer)) for file in self._files(name)]
+            kind = "host" if self.folder.name == "host_vars" else "group"
+            for plugin, file, values in variables_from_plugins(kind, name, self.folder.parent):
+                found.append((plugin, values_of(values, f"vars plugin {plugin}", Place(file))))
             self._read[name] = found
         return found
 
@@ -61,16 +65,16 @@ def _listing(folder: Path) -> list[str]:
 
 
 def _files_below(folder: Path) -> list[Path]:
-    found: list[Path] = []
+    files: list[Path] = []
     for name in _listing(folder):
         path = folder / name
         if name.startswith(".") or name.endswith("~"):
             continue
         if path.is_dir():
-            found += _files_below(path)
+            files += _files_below(path)
         elif path.suffix in ENDINGS:
-            found.append(path)
-    return found
+            files.append(path)
+    return files
 
 
 def _read_values(path: Path, layer: str) -> Values:
@@ -86,9 +90,9 @@ def _read_values(path: Path, layer: str) -> Values:
 
 def _parse(path: Path) -> Any:
     try:
-        return read_yaml(path)
+        return read_variables(path)
     except BadInput:
         if path.suffix != ".json":
             raise
         # JSON allows escapes, such as \/, that YAML does not.
-        return all_written(parse_json(read_text(path), str(path)))
+        return all_written(parse_json(decrypted_text(read_text(path), path), str(path)))

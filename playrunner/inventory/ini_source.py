@@ -166,7 +166,7 @@ def literal(written: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A literal as YAML could have said it; ValueError when it could not."""
+    """A literal that YAML could also hold; ValueError for any other."""
     if isinstance(value, (tuple, set, list)):
         return [_plain(each) for each in value]
     if isinstance(value, dict):

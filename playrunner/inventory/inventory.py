@@ -1,5 +1,4 @@
-"""The hosts a run may touch, the groups they are in, and every variable said about them with the
-place that said it."""
+"""Inventory: hosts, their groups, and their variables with the file and line of each."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from playrunner.errors import Place
 from playrunner.inventory.graph import Graph, View
 from playrunner.inventory.group_vars import VarsDirectory
 from playrunner.inventory.sources import add_source, is_host_list
-from playrunner.inventory.value import Value, Values, values_of
+from playrunner.inventory.value import Value, Values, add_values, values_of
 from playrunner.text.written import authored
 
 __all__ = ["LOCALHOST_NAMES", "Host", "Inventory", "Value", "read_inventory"]
@@ -77,32 +76,32 @@ class Inventory:
         return self.view().members
 
     def host(self, name: str) -> Host:
-        """A host by name; one the inventory does not list (localhost, a delegate) is in no group."""
+        """A host by name; one that is not listed (localhost, a delegate) is in no group."""
         return self.hosts.get(name) or Host(name, ())
 
     def variables(self, host: str) -> Mapping[str, Value]:
-        """The value that wins for each name, of all that the inventory says about a host."""
+        """The variables of a host, each with the value that wins."""
         with self._lock:
             self._current()
-            found = self._variables.get(host)
-            if found is None:
+            variables = self._variables.get(host)
+            if variables is None:
                 _, merged = self._group_layers(self._groups_of(host))
-                found = self._variables[host] = dict(merged)
+                variables = self._variables[host] = dict(merged)
                 for _, values in self._host_layers(host):
-                    found.update(values)
-            return found
+                    add_values(variables, values)
+            return variables
 
     def layers(self, host: str) -> Layers:
-        """Everything the inventory says about a host, in layers, each beating those before it."""
+        """All variables of a host in layers, each overriding those before it."""
         with self._lock:
             self._current()
             layers, _ = self._group_layers(self._groups_of(host))
             return [*layers, *self._host_layers(host)]
 
     def with_adjacent(self, directory: Path) -> Inventory:
-        """This inventory with the group_vars/ and host_vars/ beside a playbook read as well."""
+        """This inventory, with the group_vars/ and host_vars/ beside a playbook added."""
         beside_playbook = None
-        # Beside the last inventory folder the same files would only be said twice.
+        # Beside the last inventory folder the same files would only be read twice.
         if (
             not self._beside_inventory
             or self._beside_inventory[-1].directory.absolute() != directory.absolute()
@@ -117,8 +116,15 @@ class Inventory:
             self.sources,
         )
 
+    def set_defaults(self, variables: Mapping[str, Any], place: Place) -> None:
+        """Give all hosts variables that any other variable of the inventory overrides."""
+        with self._lock:
+            values = values_of(authored(dict(variables)), "group all", place)
+            self._graph.groups["all"].blocks.insert(0, values)
+            self._graph.version += 1
+
     def add_host(self, name: str, groups: Sequence[str], variables: Mapping[str, Any]) -> None:
-        """Add a host during a run, or more groups and variables to one that is there."""
+        """Add a host during a run, or more groups and variables to an existing one."""
         with self._lock:
             source = Place("add_host")
             self._graph.add_host(name, None, source)
@@ -127,7 +133,7 @@ class Inventory:
             self._graph.set_host_values(name, values_of(variables, f"host {name}", source))
 
     def add_to_group(self, host: str, group: str, parents: Sequence[str] = ("all",)) -> None:
-        """Put a host into a group during a run; the group is made when it is not there."""
+        """Put a host into a group during a run; the group is created if it does not exist."""
         with self._lock:
             place = Place("group_by")
             self._graph.add_host(host, group, place)
@@ -136,12 +142,12 @@ class Inventory:
                     self._graph.add_child(parent, group, place)
 
     def view(self) -> View:
-        """Groups with their children and own hosts, as they stand now."""
+        """Groups with their children and own hosts, at this moment."""
         with self._lock:
             return self._current()
 
     def _current(self) -> View:
-        """The graph as it stands; what was worked out from an older one is forgotten."""
+        """The current graph; drops what was computed from an older one."""
         if self._view is None or self._version != self._graph.version:
             view = self._view = self._graph.view()
             self._version = self._graph.version
@@ -153,15 +159,13 @@ class Inventory:
         return self._view
 
     def _groups_of(self, host: str) -> tuple[str, ...]:
-        # What is said of `all` holds for localhost and delegates too, although they are not
-        # members.
+        # Variables of `all` also hold for localhost and delegates, although they are not members.
         return self._current().host_groups.get(host, ("all",))
 
     def _group_layers(self, groups: tuple[str, ...]) -> tuple[Layers, Values]:
-        """Layers and winners of a combination of groups, shared by all hosts that are in just
-        these."""
-        found = self._by_groups.get(groups)
-        if found is None:
+        """Layers and merged values of a set of groups, shared by all hosts in exactly these."""
+        combined = self._by_groups.get(groups)
+        if combined is None:
             inner = tuple(name for name in groups if name != "all")
             layers: Layers = [
                 (f"group {name}", block)
@@ -173,9 +177,9 @@ class Inventory:
                     layers += [layer for name in names for layer in beside.group_vars.layers(name)]
             merged: Values = {}
             for _, values in layers:
-                merged.update(values)
-            found = self._by_groups[groups] = (layers, merged)
-        return found
+                add_values(merged, values)
+            combined = self._by_groups[groups] = (layers, merged)
+        return combined
 
     def _host_layers(self, host: str) -> Layers:
         entry = self._graph.hosts.get(host)
@@ -206,7 +210,7 @@ def read_inventory(sources: Sequence[str | Path]) -> Inventory:
         if not is_host_list(source):
             path = Path(source)
             directory = path if path.is_dir() else path.parent
-            # A folder named twice speaks at its last place.
+            # A folder that is named twice counts at its last position.
             directories.pop(directory, None)
             directories[directory] = None
     return Inventory(
@@ -220,5 +224,5 @@ def read_inventory(sources: Sequence[str | Path]) -> Inventory:
 def _implicit_localhost() -> Values:
     import sys
 
-    said = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-    return values_of(authored(said), "host localhost", Place("implicit localhost"))
+    variables = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    return values_of(authored(variables), "host localhost", Place("implicit localhost"))

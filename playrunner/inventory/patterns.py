@@ -1,4 +1,4 @@
-"""Choosing hosts: `all`, `gpu:&ready:!bad`, globs, `~regex`, `gpu[0]`, `gpu[1:3]`, and `--limit`."""
+"""Host patterns: `all`, `gpu:&ready:!bad`, globs, `~regex`, `gpu[0]`, `gpu[1:3]`, `--limit`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from playrunner.errors import BadInput, Place
 from playrunner.inventory.inventory import LOCALHOST_NAMES, Inventory
+from playrunner.project import program
 from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import read_text
 
@@ -101,15 +102,15 @@ def _match(inventory: Inventory, part: str) -> list[str]:
     if part in inventory.hosts:
         return [part]
     name, subscript = _split_subscript(part)
-    found = _match_name(inventory, name)
-    if subscript is None or not found:
-        return found
+    hosts = _match_name(inventory, name)
+    if subscript is None or not hosts:
+        return hosts
     if isinstance(subscript, slice):
-        return found[subscript]
-    if not -len(found) <= subscript < len(found):
-        count = "1 host" if len(found) == 1 else f"{len(found)} hosts"
+        return hosts[subscript]
+    if not -len(hosts) <= subscript < len(hosts):
+        count = "1 host" if len(hosts) == 1 else f"{len(hosts)} hosts"
         raise BadInput(f'pattern "{part}": "{name}" has {count}, counted from 0')
-    return [found[subscript]]
+    return [hosts[subscript]]
 
 
 def _split_subscript(part: str) -> tuple[str, int | slice | None]:
@@ -157,7 +158,7 @@ def _matching(names: Iterable[str], pattern: str) -> list[str]:
 
 
 def _limit_parts(inventory: Inventory, limit: str) -> list[tuple[str, Place | None]]:
-    """The parts of a limit and where each was written; `@FILE` stands for the lines of a file."""
+    """The parts of a limit and where each was written; `@FILE` means the lines of a file."""
     parts: list[tuple[str, Place | None]] = []
     for text in limit.split(","):
         text = text.strip()
@@ -176,5 +177,7 @@ def _refuse_unknown(inventory: Inventory, part: str, place: Place | None) -> Non
     known = {*inventory.hosts, *inventory.groups, *LOCALHOST_NAMES}
     bare, _ = _split_subscript(name)
     if name not in known and bare not in known and not _is_open(bare):
-        remedy = did_you_mean(name, sorted(known), "see them with: invoke inventory.show --graph")
+        remedy = did_you_mean(
+            name, sorted(known), f"see them with: {program()} inventory.show --graph"
+        )
         raise BadInput(f'--limit: no host or group is called "{name}"{remedy}', place)

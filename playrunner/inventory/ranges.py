@@ -20,7 +20,7 @@ _IPV6_IN_BRACKETS = re.compile(
 
 
 def expand(text: str, place: Place) -> tuple[list[str], int | None]:
-    """Every host name a written name stands for, and the port behind it if there is one."""
+    """The host names that a name with ranges expands to, and its port if it has one."""
     if not text.strip():
         raise BadInput("a host name is empty; name the host or remove the entry", place)
     name, port = split_port(text)
@@ -54,7 +54,7 @@ def _expand_ranges(name: str, place: Place) -> list[str]:
         total *= len(members)
     if total > MOST_HOSTS:
         raise BadInput(
-            f'host "{name}" stands for {total} hosts; {MOST_HOSTS} is the most one range may give',
+            f'host "{name}" expands to {total} hosts; {MOST_HOSTS} is the most one range may give',
             place,
         )
     return [
@@ -94,7 +94,7 @@ def _members(text: str, name: str, place: Place) -> list[str]:
     numbers = range(int(first), int(last) + 1, step)
     if len(numbers) > MOST_HOSTS:
         raise refuse(
-            f"stands for {len(numbers)} hosts; {MOST_HOSTS} is the most one range may give"
+            f"expands to {len(numbers)} hosts; {MOST_HOSTS} is the most one range may give"
         )
     return [f"{number:0{width}d}" if width else str(number) for number in numbers]
 

@@ -3,6 +3,7 @@ that is not all."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,19 @@ class NotAProgram(Exception):
 
 
 def add_script(path: Path, graph: Graph) -> None:
-    """Run an inventory script and put what it says into the graph."""
-    place = Place(str(path))
-    answer = _ask(path, "--list")
+    """Run an inventory script and add its output to the graph."""
+    add_groups(
+        _ask(path, "--list"), Place(str(path)), graph, lambda name: _ask(path, "--host", name)
+    )
+
+
+def add_groups(
+    answer: dict[str, Any],
+    place: Place,
+    graph: Graph,
+    ask_host: Callable[[str], dict[str, Any]] = lambda name: {},
+) -> None:
+    """Add groups in the form of a script's answer; `ask_host` is called where it has no _meta."""
     meta = answer.pop("_meta", None)
     if meta is not None and not isinstance(meta, dict):
         raise BadInput(
@@ -32,7 +43,7 @@ def add_script(path: Path, graph: Graph) -> None:
     for name, body in answer.items():
         hosts.update(dict.fromkeys(_add_group(name, body, place, graph)))
     if meta is None:
-        host_variables: Any = {host: _ask(path, "--host", host) for host in hosts}
+        host_variables: Any = {host: ask_host(host) for host in hosts}
     else:
         host_variables = meta.get("hostvars") or {}
     if not isinstance(host_variables, dict):
@@ -100,8 +111,8 @@ def _ask(path: Path, *arguments: str) -> dict[str, Any]:
             raise NotAProgram from None
         raise BadInput(f"the script cannot be run: {error}; check its first line", place) from None
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        reason = said[-1] if said else "it gave no message"
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        reason = lines[-1] if lines else "it gave no message"
         raise BadInput(
             f"the script ended with {done.returncode} for {asked}: {reason}; run it yourself to see"
             " more",

@@ -13,7 +13,7 @@ from playrunner.inventory.ranges import split_port
 from playrunner.inventory.script_source import NotAProgram, add_script, starts_with_shebang
 from playrunner.inventory.value import Value
 from playrunner.inventory.yaml_source import add_yaml
-from playrunner.text.documents import VAULT_REMEDY, parse_yaml, read_text
+from playrunner.text.documents import decrypted_text, parse_yaml, read_text
 
 IGNORED_ENDINGS = (
     ".pyc",
@@ -55,7 +55,7 @@ def is_host_list(source: str | Path) -> bool:
 
 
 def _exists(path: Path) -> bool:
-    return os.path.exists(path)  # which takes any text, a name too long or with a NUL in it, too
+    return os.path.exists(path)  # takes any text, even too long or with a NUL
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -99,9 +99,7 @@ def _add_file(path: Path, graph: Graph) -> None:
         raise BadInput(
             f"this looks like a script but may not be executed; run: chmod +x {path}", Place(file)
         )
-    text = read_text(path)
-    if text.startswith("$ANSIBLE_VAULT"):
-        raise BadInput(VAULT_REMEDY, Place(file, 1))
+    text = decrypted_text(read_text(path), path)
     if path.suffix in YAML_ENDINGS or (not path.suffix and _looks_like_yaml(text)):
         add_yaml(parse_yaml(text, file), file, graph)
     else:
@@ -109,7 +107,7 @@ def _add_file(path: Path, graph: Graph) -> None:
 
 
 def _looks_like_yaml(text: str) -> bool:
-    """Whether the first line that says something opens a mapping; no INI line has a colon behind
+    """Whether the first line with content opens a mapping; no INI line has a colon behind
     its first word."""
     for line in text.splitlines():
         words = line.split()

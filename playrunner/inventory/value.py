@@ -1,12 +1,14 @@
-"""One variable as somebody wrote it: the value, where it stands, and which layer it belongs to."""
+"""Value: a variable of an inventory, the file and line it comes from, and its layer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import Place
+from playrunner.text.merging import merged
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,16 @@ class Value:
 
 
 Values = dict[str, Value]
+
+
+def add_values(values: Values, stronger: Mapping[str, Value]) -> None:
+    """Add a stronger layer: its values replace others, or with hash_behaviour=merge are merged."""
+    if ansible_config().text("hash_behaviour") != "merge":
+        values.update(stronger)
+        return
+    for name, value in stronger.items():
+        known = values.get(name)
+        values[name] = replace(value, value=merged(known.value, value.value)) if known else value
 
 
 def values_of(mapping: Mapping[Any, Any], layer: str, place: Place) -> Values:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput, Place
 from playrunner.inventory.graph import Graph
 from playrunner.inventory.ranges import expand
+from playrunner.inventory.script_source import add_groups
 from playrunner.inventory.value import Value, values_of
+from playrunner.plugins.inventory import read_with_plugin
 from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import Located
 
@@ -25,11 +28,10 @@ def add_yaml(data: Any, file: str, graph: Graph) -> None:
             Place(file, 1),
         )
     if isinstance(data.get("plugin"), str):
-        raise BadInput(
-            f'inventory plugins such as "{data["plugin"]}" are not supported; use an executable'
-            " script that answers --list with JSON, or list the hosts",
-            data.place("plugin"),
-        )
+        # What it finds is an API's word: data, not marked as written by the author
+        place = data.place("plugin")
+        add_groups(read_with_plugin(data["plugin"], Path(file), place), place, graph)
+        return
     for name, body in data.items():
         _add_group(name, body, data.place(name), graph)
 
@@ -62,13 +64,13 @@ def _add_group(name: Any, body: Any, place: Place, graph: Graph) -> None:
 
 
 def _entries(section: Any, key: str, group: str, place: Place) -> Located:
-    """A section as a mapping: nothing is empty, and a lone name stands for itself."""
+    """A section as a mapping; null is an empty one, a single name has no variables."""
     if isinstance(section, Located):
         return section
-    found = Located()
-    found.file, found.line, found.key_lines = place.file, place.line, {}
+    entries = Located()
+    entries.file, entries.line, entries.key_lines = place.file, place.line, {}
     if isinstance(section, str) and key != "vars":
-        found[section] = None
+        entries[section] = None
     elif section is not None:
         remedy = (
             "; write each name as a key, such as `node1:`"
@@ -78,7 +80,7 @@ def _entries(section: Any, key: str, group: str, place: Place) -> Located:
         raise BadInput(
             f'{key} of group "{group}" must be a mapping, not {_kind(section)}{remedy}', place
         )
-    return found
+    return entries
 
 
 def _add_hosts(written: Any, body: Any, group: str, place: Place, graph: Graph) -> None:

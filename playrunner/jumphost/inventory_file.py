@@ -1,5 +1,4 @@
-"""The jump host's entry: the inventory file that `jumphost.create` has written, found and read
-again."""
+"""Finds and reads the inventory file that `jumphost.create` wrote."""
 
 from __future__ import annotations
 
@@ -11,20 +10,20 @@ from typing import Any
 from playrunner.errors import BadInput, Place
 from playrunner.inventory.inventory import Inventory, read_inventory
 from playrunner.options import Options
-from playrunner.playbook.keywords import templar
+from playrunner.project import program
 from playrunner.record.ledger import state_directory
 from playrunner.run.run import open_inventory
 from playrunner.text.documents import read_yaml
 from playrunner.text.safe_path import file_name
 from playrunner.variables.extra_vars import read_extra_vars
-from playrunner.variables.host_memory import World
+from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.scope import Scope
-from playrunner.variables.templating import MISSING
+from playrunner.variables.templating import MISSING, default_templar
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Where the jump host is written down, and the inventory with it."""
+    """The jump host's inventory file, and the inventory that includes it."""
 
     file: Path
     content: Mapping[str, Any]
@@ -36,30 +35,32 @@ class Entry:
         return str(next(iter(self.content["all"]["hosts"])))
 
     def scope(self) -> Scope:
-        return Scope(World(self.inventory, templar, self.extra, {}), self.host)
+        return Scope(RunVariables(self.inventory, default_templar, self.extra, {}), self.host)
 
 
 def find_entry(inventories: Sequence[str], extra_vars: Sequence[str]) -> Entry:
-    own = open_inventory(Options(inventory=tuple(inventories)))
+    base = open_inventory(Options(inventory=tuple(inventories)))
     extra = read_extra_vars(tuple(extra_vars))
-    cluster = Scope(World(own, templar, extra, {}), "localhost").lookup("cluster_name")
+    cluster = Scope(RunVariables(base, default_templar, extra, {}), "localhost").lookup(
+        "cluster_name"
+    )
     if cluster is MISSING:
         raise BadInput(
-            "cluster_name is not set in the inventory, so it is not known whose jump host is meant"
+            "cluster_name is not set in the inventory; it is needed to find the jump host"
         )
     file = state_directory() / "jumphost" / file_name(str(cluster)) / "inventory.yaml"
     if not file.is_file():
         raise BadInput(
-            f'this machine knows no jump host of "{cluster}" ({file} is not there); run "invoke'
+            f'this machine has no jump host for "{cluster}" ({file} does not exist); run'
+            f' "{program()}'
             ' jumphost.create"'
         )
     content = read_yaml(file, plain=True)
-    inventory = read_inventory(
-        [*map(str, own.files), str(file)]
-    )  # which refuses anything but groups with hosts
+    # Refuses anything but groups with hosts
+    inventory = read_inventory([*map(str, base.files), str(file)])
     if not isinstance(content, dict) or not (content.get("all") or {}).get("hosts"):
         raise BadInput(
-            'names no jump host; remove the file and run "invoke jumphost.create"',
+            f'names no jump host; delete the file and run "{program()} jumphost.create"',
             Place(str(file), 1),
         )
     return Entry(file, content, inventory, extra)

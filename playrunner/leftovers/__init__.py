@@ -1,14 +1,14 @@
-"""Leftovers: what is left of a stack in an AWS account or a Google Cloud project, and its removal.
+"""Leftovers: what is left of a stack in an AWS account or a Google Cloud project, and its deletion.
 
-find(client, "demo")           everything of one stack; None: of every stack that left a mark
-remove(client, found, ...)      takes it away in order, returns what is still there and why
-sweep(client, "demo", ...)      both, until another search finds nothing new
-expired(found, now)          what is past its time
+find(client, "demo")         everything of one stack; None: of every stack that left a tag
+remove(client, found, ...)   deletes it in order, returns what still exists and why
+sweep(client, "demo", ...)   both, until another search finds nothing new
+expired(found, now)          what is past its time to live
 
-leftover.py  Leftover and Thing           stacks.py    whose a thing is, and how that is known
-kind.py      what is known of a kind      kinds.py     all kinds; one file per service holds them
-anywhere.py  either cloud's search and kinds; gcp/ holds Google Cloud's
-table.py     how leftovers are shown, with what they cost (playrunner/cloud/prices.py)
+leftover.py   Leftover and Thing
+per_cloud.py  the search and the kinds that go with a client
+table.py      how leftovers are shown, with what they cost (playrunner/cloud/prices.py)
+aws/, gcp/    stacks.py (whose a resource is), kind.py, kinds.py, and the kinds by service
 """
 
 from __future__ import annotations

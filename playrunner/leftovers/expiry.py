@@ -1,4 +1,4 @@
-"""Expiry: until when a stack was wanted, from the marks on its things."""
+"""Expiry: until when a stack is to live, from the tags on its resources."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def stack_expiry(things: Iterable[Leftover]) -> float | None:
 
 
 def _seconds(stamp: str) -> float | None:
-    """A mark somebody wrote by hand may be anything; what cannot be read is no expiry."""
+    """A tag written by hand may be anything; what cannot be parsed is no expiry."""
     try:
         moment = datetime.fromisoformat(stamp)
     except ValueError:

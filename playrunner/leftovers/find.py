@@ -1,5 +1,5 @@
-"""Finding: everything in the account and region that is a stack's, by its mark, its VPC or its
-maker."""
+"""Find everything in the account and region that belongs to a stack, by its tag, its VPC or what
+created it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from playrunner.errors import HostUnreachable
 from playrunner.leftovers.aws.kind import Kind
 from playrunner.leftovers.aws.kinds import KINDS
 from playrunner.leftovers.aws.stacks import Claim, Stacks, arn_type, read_stacks
-from playrunner.leftovers.leftover import GLOBAL, UNSEEN, Leftover, Thing, started
+from playrunner.leftovers.leftover import GLOBAL, UNSEEN, Leftover, ServiceResource, started
 
 AT_ONCE = 8  # kinds looked at side by side
-# Types that may carry our mark and end with what they are a part of.
+# Types that may have our tag and are deleted with what they are a part of.
 GO_WITH_OTHERS = {
     "ec2:security-group-rule",
     "ec2:spot-instances-request",
@@ -26,7 +26,7 @@ GO_WITH_OTHERS = {
 
 
 def find(aws: Aws, owner_cluster: str | None, known_as: Iterable[str] = ()) -> list[Leftover]:
-    """What is left of one stack, or with None of every stack that left a mark. Touches nothing.
+    """What is left of one stack, or with None of every stack that left a tag. Read-only.
 
     `known_as` are names that the stack's Kubernetes clusters had, where they differ from its own:
     what they made is still known by those once they are gone.
@@ -35,12 +35,23 @@ def find(aws: Aws, owner_cluster: str | None, known_as: Iterable[str] = ()) -> l
     stacks = read_stacks(aws, owner_cluster, known_as)
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="leftovers") as pool:
         groups = list(pool.map(lambda kind: _of_kind(aws, kind, stacks), KINDS))
-    found = {(one.kind, one.within, one.id): one for group in groups for one in reversed(group)}
-    found |= {(one.kind, "", one.id): one for one in _of_no_kind(aws, stacks)}
+    leftovers = {
+        (leftover.kind, leftover.within, leftover.id): leftover
+        for group in groups
+        for leftover in reversed(group)
+    }
+    leftovers |= {
+        (leftover.kind, "", leftover.id): leftover for leftover in _of_no_kind(aws, stacks)
+    }
     order = {kind.name: number for number, kind in enumerate(KINDS)}
     return sorted(
-        found.values(),
-        key=lambda one: (one.cluster, order.get(one.kind, len(order)), one.name, one.id),
+        leftovers.values(),
+        key=lambda leftover: (
+            leftover.cluster,
+            order.get(leftover.kind, len(order)),
+            leftover.name,
+            leftover.id,
+        ),
     )
 
 
@@ -52,11 +63,11 @@ def _of_kind(aws: Aws, kind: Kind, stacks: Stacks) -> list[Leftover]:
     return [_leftover(aws, kind, thing, claim) for thing, claim in claimed if claim]
 
 
-def _leftover(aws: Aws, kind: Kind, thing: Thing, claim: Claim) -> Leftover:
+def _leftover(aws: Aws, kind: Kind, thing: ServiceResource, claim: Claim) -> Leftover:
     tags = thing.tags if claim.owned else {}
-    stays = kind.precious and claim.by_place
+    stays = kind.holds_user_data and claim.by_place
     why = (
-        f"{claim.why}, but nothing shows that we made it: remove it yourself, or mark it"
+        f"{claim.why}, but nothing shows that we created it: delete it yourself, or tag it"
         if stays
         else claim.why
     )
@@ -75,14 +86,15 @@ def _leftover(aws: Aws, kind: Kind, thing: Thing, claim: Claim) -> Leftover:
         why,
         thing.monthly_dollars,
         claim.owned,
-        stays,
-        thing.within,
-        thing.vpc,
+        by_tag=claim.owned and not stays,
+        stays=stays,
+        within=thing.within,
+        vpc=thing.vpc,
     )
 
 
 def _of_no_kind(aws: Aws, stacks: Stacks) -> Iterable[Leftover]:
-    """The second net: what the tagging API lists with our mark and no kind knows."""
+    """What the tagging API lists with our tag and no kind knows."""
     known = {kind.arn for kind in KINDS} | GO_WITH_OTHERS
     for arn, tags in stacks.marked.items():
         if arn_type(arn) not in known:
@@ -97,7 +109,7 @@ def _of_no_kind(aws: Aws, stacks: Stacks) -> Iterable[Leftover]:
                 tags.get(WHO, ""),
                 tags.get(EXPIRES, ""),
                 started(tags.get(RUN, "")),
-                "carries our mark; remove it yourself: this kind is not known here",
+                "tagged as ours, but of a kind that is not known here: delete it yourself",
                 None,
                 True,
                 stays=True,

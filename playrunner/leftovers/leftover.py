@@ -1,5 +1,4 @@
-"""What is left in an account: a thing as a service describes it, and the same thing as somebody's
-leftover."""
+"""Thing, a resource as its service describes it, and Leftover, a resource left of a stack."""
 
 from __future__ import annotations
 
@@ -9,10 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 GLOBAL = "global"  # the region of what belongs to no region: IAM
-# The kind that stands for all things of a kind which a service did not show us
+# The kind that stands for all resources of a kind that a service did not list
 UNSEEN = "not looked at"
 
-_BORN = (
+_CREATION_FIELDS = (
     "createdAt",
     "CreateTime",
     "CreationTime",
@@ -28,7 +27,7 @@ _BORN = (
 
 @dataclass(frozen=True)
 class Leftover:
-    """A thing in the account that is a stack's, by its mark or by where it is."""
+    """A resource in the account that belongs to a stack, by its tag or by where it is."""
 
     service: str
     kind: str
@@ -36,14 +35,15 @@ class Leftover:
     name: str
     region: str
     cluster: str  # the stack it belongs to
-    run: str = ""  # the run that made it
+    run: str = ""  # the run that created it
     who: str = ""
     expires: str = ""
-    since: str = ""  # when it was made, as 2026-01-31T08:00:00Z
-    why: str = ""  # why it counts as the stack's; once removing it was tried, why it is still there
+    since: str = ""  # when it was created, as 2026-01-31T08:00:00Z
+    why: str = ""  # why it counts as the stack's; after a failed deletion, why it still exists
     monthly_dollars: float | None = None  # None: not priced
-    owned: bool = True  # our mark is on it; False: only inside our VPC, or made on behalf of ours
-    stays: bool = False  # is listed, but never removed: it may be somebody's data
+    owned: bool = True  # tagged as ours; False: only inside our VPC, or created for one of ours
+    by_tag: bool = False  # our tag is all there is to say about it: `why` adds nothing
+    stays: bool = False  # listed, but never deleted: it may hold data of others
     within: str = ""  # what it is a part of, where its id alone does not find it
     vpc: str = ""
 
@@ -55,14 +55,16 @@ class Leftover:
     def summary(self) -> dict[str, Any]:
         """As `--json` shows it."""
         shown = {
-            key: value for key, value in vars(self).items() if key not in ("stays", "within", "vpc")
+            key: value
+            for key, value in vars(self).items()
+            if key not in ("by_tag", "stays", "within", "vpc")
         }
         return {**shown, "removable": not self.stays and self.kind != UNSEEN}
 
 
 @dataclass(frozen=True)
-class Thing:
-    """One thing of a service, whoever owns it."""
+class ServiceResource:
+    """One resource of a service, whatever its owner."""
 
     id: str
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -71,16 +73,16 @@ class Thing:
     within: str = ""
     since: str = ""
     monthly_dollars: float | None = 0.0
-    going: bool = False  # its deletion is under way
-    state: str = ""  # the service's own word for trouble with it
-    stack: str = ""  # whose it is when neither a tag nor its VPC says so, known from `sign`
+    deleting: bool = False  # its deletion is in progress
+    state: str = ""  # the service's own message about a failure
+    stack: str = ""  # its stack when neither a tag nor its VPC says so, known from `sign`
     sign: str = ""
     raw: Mapping[str, Any] = field(default_factory=dict)
 
 
-def born(raw: Mapping[str, Any]) -> str:
-    """When a thing was made, as far as its service tells."""
-    value = next((raw[key] for key in _BORN if raw.get(key)), None)
+def created_at(raw: Mapping[str, Any]) -> str:
+    """When a resource was created, as far as its service tells."""
+    value = next((raw[key] for key in _CREATION_FIELDS if raw.get(key)), None)
     if isinstance(value, (int, float)):
         value = datetime.fromtimestamp(value / 1000, UTC)  # CloudWatch counts milliseconds
     if isinstance(value, datetime):
@@ -89,8 +91,8 @@ def born(raw: Mapping[str, Any]) -> str:
 
 
 def started(run: str) -> str:
-    """When a run began, from its id (20260131-080000-a1b2c3): about when the things it made were
-    made."""
+    """When a run began, from its id (20260131-080000-a1b2c3): about when its resources were
+    created."""
     try:
         begun = datetime.strptime(run[:15], "%Y%m%d-%H%M%S")
     except ValueError:

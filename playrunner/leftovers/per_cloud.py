@@ -11,7 +11,7 @@ from playrunner.leftovers import find as aws_find
 from playrunner.leftovers.aws import kinds as aws_kinds
 from playrunner.leftovers.gcp import find as gcp_find
 from playrunner.leftovers.gcp import kinds as gcp_kinds
-from playrunner.leftovers.leftover import Leftover, Thing
+from playrunner.leftovers.leftover import Leftover, ServiceResource
 
 Client = Aws | Gcp
 
@@ -25,17 +25,17 @@ class Removable(Protocol):
     @property
     def gone_seconds(self) -> float: ...
 
-    def look(self, client: Any, leftover: Leftover, /) -> Thing | None: ...
+    def look(self, client: Any, leftover: Leftover, /) -> ServiceResource | None: ...
 
-    def busy(self, thing: Thing) -> str: ...
+    def busy(self, thing: ServiceResource) -> str: ...
 
-    def delete(self, client: Any, thing: Thing, /) -> None: ...
+    def delete(self, client: Any, thing: ServiceResource, /) -> None: ...
 
-    def holders(self, client: Any, thing: Thing, /) -> str: ...
+    def holders(self, client: Any, thing: ServiceResource, /) -> str: ...
 
 
 def find(client: Client, owner_cluster: str | None, known_as: Iterable[str] = ()) -> list[Leftover]:
-    """What is left of one stack, or with None of every stack that left a mark. Touches nothing."""
+    """What is left of one stack, or with None of every stack that left a tag. Read-only."""
     if isinstance(client, Gcp):
         return gcp_find.find(client, owner_cluster, known_as)
     return aws_find.find(client, owner_cluster, known_as)
@@ -48,5 +48,5 @@ def kinds_of(client: Client) -> Mapping[str, Removable]:
 def about(client: Client, subject: str) -> Client:
     """The same account, with another word for what the calls are about."""
     if isinstance(client, Gcp):
-        return Gcp(client.account_session, subject, client.journal, client.sleep)
-    return Aws(client.account_session, subject, client.journal, client.sleep)
+        return Gcp(client.account_session, subject, client.call_log, client.sleep)
+    return Aws(client.account_session, subject, client.call_log, client.sleep)

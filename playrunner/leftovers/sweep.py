@@ -1,4 +1,4 @@
-"""Sweeping: find and remove until another search finds nothing new, since some things show only
+"""Sweep: find and delete until another search finds nothing new, since some resources show only
 when others are gone."""
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from playrunner.leftovers.leftover import Leftover
 from playrunner.leftovers.per_cloud import Client, find
 from playrunner.leftovers.remove import Say, Sleep, remove
 
-ROUNDS = 4  # volumes and interfaces show after their machines, a log group may be written once more
+# Volumes and interfaces show after their machines, a log group may be written to again.
+ROUNDS = 4
 
 
 def sweep(
@@ -18,24 +19,31 @@ def sweep(
     owner_cluster: str | None,
     sleep: Sleep,
     say: Say,
-    wanted: Callable[[Leftover], bool] = lambda leftover: True,
+    selected: Callable[[Leftover], bool] = lambda leftover: True,
     known_as: Sequence[str] = (),
 ) -> list[Leftover]:
-    """Remove what is wanted of all that is found; what a last search still finds of it comes back
-    with the reason."""
-    found = [one for one in find(client, owner_cluster, known_as) if wanted(one)]
-    for _ in range(ROUNDS):
-        if all(one.stays for one in found):
-            break
-        stuck = {_key(one): one.why for one in remove(client, found, sleep, say)}
-        found = [
-            replace(one, why=stuck.get(_key(one), one.why))
-            for one in find(client, owner_cluster, known_as)
-            if wanted(one)
+    """Delete the selected ones of all leftovers; return those that a last search still finds, with
+    the reason."""
+
+    def search() -> list[Leftover]:
+        return [
+            leftover for leftover in find(client, owner_cluster, known_as) if selected(leftover)
         ]
-        if all(_key(one) in stuck for one in found):
+
+    remaining = search()
+    for _ in range(ROUNDS):
+        if all(leftover.stays for leftover in remaining):
             break
-    return found
+        stuck = {_key(leftover): leftover for leftover in remove(client, remaining, sleep, say)}
+        remaining = [_explained(leftover, stuck.get(_key(leftover))) for leftover in search()]
+        if all(_key(leftover) in stuck for leftover in remaining):
+            break
+    return remaining
+
+
+def _explained(leftover: Leftover, stuck: Leftover | None) -> Leftover:
+    """With the reason why it could not be deleted, where that was tried."""
+    return leftover if stuck is None else replace(leftover, why=stuck.why, by_tag=stuck.by_tag)
 
 
 def _key(leftover: Leftover) -> tuple[str, str, str]:

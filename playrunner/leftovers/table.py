@@ -15,24 +15,24 @@ _UNITS = ((86400, "d"), (3600, "h"), (60, "m"))
 
 def as_table(leftovers: Iterable[Leftover], now: float) -> str:
     """One block of lines for each stack, and what all of it costs."""
-    found = list(leftovers)
+    every = list(leftovers)
     lines: list[str] = []
-    for name, things in by_stack(found).items():
+    for name, things in by_stack(every).items():
         dearest_first = sorted(things, key=lambda thing: -(thing.monthly_dollars or 0.0))
         lines += [_heading(name, things, now), *_rows(dearest_first, now), ""]
-    if found:
-        lines += [f"{_count(found)}, {_cost(found)}", f"prices: {prices.SOURCE}; {prices.DATED}"]
+    if every:
+        lines += [f"{_count(every)}, {_cost(every)}", f"prices: {prices.SOURCE}; {prices.DATED}"]
     return "\n".join(lines)
 
 
 def as_data(leftovers: Iterable[Leftover], now: float) -> dict[str, Any]:
     """The same for `--json`."""
-    found = list(leftovers)
+    every = list(leftovers)
     return {
-        "clusters": [_stack_data(name, things, now) for name, things in by_stack(found).items()],
-        "leftovers": len(found),
-        "monthly_dollars": _dollars(found),
-        "not_priced": len(_unpriced(found)),
+        "clusters": [_stack_data(name, things, now) for name, things in by_stack(every).items()],
+        "leftovers": len(every),
+        "monthly_dollars": _dollars(every),
+        "not_priced": len(_unpriced(every)),
         "prices": {"dated": prices.DATED, "source": prices.SOURCE},
     }
 
@@ -48,8 +48,8 @@ def _stack_data(name: str, things: Sequence[Leftover], now: float) -> dict[str, 
     end = stack_expiry(things)
     return {
         "cluster": name,
-        "who": _said(things, "who"),
-        "runs": _said(things, "run"),
+        "who": _distinct(things, "who"),
+        "runs": _distinct(things, "run"),
         "since": _since(things),
         "expires": max((thing.expires for thing in things), default=""),
         "expired": end is not None and end <= now,
@@ -60,13 +60,13 @@ def _stack_data(name: str, things: Sequence[Leftover], now: float) -> dict[str, 
 
 
 def _heading(name: str, things: Sequence[Leftover], now: float) -> str:
-    who, since, end = _said(things, "who"), _since(things), stack_expiry(things)
+    who, since, end = _distinct(things, "who"), _since(things), stack_expiry(things)
     parts = [
         name or "(no stack)",
         ", ".join(sorted({thing.region for thing in things})),
         _count(things),
     ]
-    parts += [f"made by {', '.join(who)}"] if who else []
+    parts += [f"created by {', '.join(who)}"] if who else []
     parts += [f"{_age(since, now)} old"] if since else []
     if end is not None:
         parts.append(
@@ -83,7 +83,7 @@ def _rows(things: Sequence[Leftover], now: float) -> list[str]:
             thing.name if thing.name != thing.id else "",
             _age(thing.since, now),
             _price(thing),
-            "" if thing.owned and thing.why == "carries our mark" else thing.why,
+            "" if thing.by_tag else thing.why,
         )
         for thing in things
     ]
@@ -126,10 +126,10 @@ def _unpriced(things: Iterable[Leftover]) -> list[Leftover]:
 
 
 def _count(things: Sequence[Leftover]) -> str:
-    return f"{len(things)} thing{'s' * (len(things) != 1)}"
+    return f"{len(things)} resource{'s' * (len(things) != 1)}"
 
 
-def _said(things: Iterable[Leftover], name: str) -> list[str]:
+def _distinct(things: Iterable[Leftover], name: str) -> list[str]:
     return sorted({str(getattr(thing, name)) for thing in things} - {""})
 
 

@@ -1,5 +1,4 @@
-"""Removal: what a survey found is taken away, last first: a thing goes once everything that uses it
-is gone."""
+"""Deletes what a survey found, in reverse order: a resource goes after everything that uses it."""
 
 from __future__ import annotations
 
@@ -8,78 +7,80 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from playrunner.cloud.reconcile import StillInUse, dissolve
+from playrunner.cloud.reconcile import StillInUse, delete_and_wait
 from playrunner.cloud.resource import HoldsData
 from playrunner.errors import HostUnreachable
 from playrunner.hostside.module import Failed
-from playrunner.run.survey import Piece, Survey
+from playrunner.run.survey import FoundResource, Survey
 
-IN_USE_SECONDS = 45.0  # where a sweep follows, which knows more of who uses what
-WAITS_SECONDS = 5.0  # a wait as long as this is told, with each of its reasons once
+IN_USE_SECONDS = 45.0  # where a sweep follows, which finds more users
+WAITS_SECONDS = 5.0  # a longer wait is reported, with each of its reasons once
 
 
 @dataclass(frozen=True)
-class Gone:
-    """How the removal of one piece ended: `changed`, `ok` when there was nothing to do, or `failed`
-    with the reason."""
+class Deletion:
+    """How the deletion of one resource ended: `changed`, `ok` when there was nothing to do, or
+    `failed` with the reason."""
 
-    piece: Piece
+    resource: FoundResource
     status: str
     reason: str = ""
     seconds: float = 0.0
-    holds_data: bool = False  # it stays because of what is in it
-    # Something uses it that no role knows of; the sweep that follows looks for both
+    holds_data: bool = False  # kept because of the data in it
+    # Something outside the roles uses it; left to the sweep that follows
     later: bool = False
 
 
 def removable(
     survey: Survey, roles: Sequence[str] | None = None, with_kept: bool = False
-) -> list[Piece]:
-    """The pieces that are there, carry our mark and belong to these roles (all of them without
-    any)."""
+) -> list[FoundResource]:
+    """The resources that exist, are tagged as ours and belong to these roles (all if None)."""
 
-    def wanted(piece: Piece) -> bool:
-        role = piece.step.role
+    def belongs(resource: FoundResource) -> bool:
+        role = resource.step.role
         return roles is None or (role is not None and role.name in roles)
 
     stays = [] if with_kept else kept(survey)
-    return [piece for piece in survey.pieces if piece.ours and wanted(piece) and piece not in stays]
-
-
-def kept(survey: Survey) -> list[Piece]:
-    """What its steps say to keep, and what that stands on."""
-    named = [piece for piece in survey.pieces if piece.kept and piece.ours]
     return [
-        piece
-        for piece in survey.pieces
-        if piece.ours and (piece.kept or survey.users_of(piece.flight, named))
+        resource
+        for resource in survey.resources
+        if resource.ours and belongs(resource) and resource not in stays
+    ]
+
+
+def kept(survey: Survey) -> list[FoundResource]:
+    """The resources whose steps say to keep them, and what these depend on."""
+    named = [resource for resource in survey.resources if resource.kept and resource.ours]
+    return [
+        resource
+        for resource in survey.resources
+        if resource.ours and (resource.kept or survey.users_of(resource.inflight, named))
     ]
 
 
 def remove(
     survey: Survey,
-    pieces: Sequence[Piece],
-    say: Callable[[Gone], None],
-    waits: Callable[[Piece, str], None] = lambda piece, why: None,
+    resources: Sequence[FoundResource],
+    report: Callable[[Deletion], None],
+    waits: Callable[[FoundResource, str], None] = lambda resource, why: None,
     sweep_follows: bool = False,
-) -> list[Gone]:
-    """Take the pieces away, side by side where nothing stands between them; returns how each of
-    them ended.
+) -> list[Deletion]:
+    """Delete the resources, in parallel where none depends on another; returns each outcome.
 
-    `waits` hears why a piece does not go yet.
+    `waits` is called with the reason when one cannot be deleted yet.
     """
-    ended = {id(piece): threading.Event() for piece in pieces}
-    outcomes: dict[int, Gone] = {}
+    done = {id(resource): threading.Event() for resource in resources}
+    outcomes: dict[int, Deletion] = {}
 
-    def work(piece: Piece) -> None:
+    def work(resource: FoundResource) -> None:
         try:
             users = [
                 user
-                for user in survey.users_of(piece.flight, pieces)
-                if user.flight is not piece.flight
+                for user in survey.users_of(resource.inflight, resources)
+                if user.inflight is not resource.inflight
             ]
             for user in users:
-                ended[id(user)].wait()
+                done[id(user)].wait()
             stays = next(
                 (
                     user
@@ -89,72 +90,80 @@ def remove(
                 None,
             )
             if stays:
-                outcome = Gone(
-                    piece,
+                outcome = Deletion(
+                    resource,
                     "failed",
                     f"{stays.title} still uses it",
-                    later=_is_later(outcomes.get(id(stays))),
+                    later=_left_to_sweep(outcomes.get(id(stays))),
                 )
             else:
-                outcome = _dissolved(piece, waits, IN_USE_SECONDS if sweep_follows else None)
-            outcomes[id(piece)] = outcome
-            say(outcome)
+                outcome = _delete(resource, waits, IN_USE_SECONDS if sweep_follows else None)
+            outcomes[id(resource)] = outcome
+            report(outcome)
         finally:
-            ended[id(piece)].set()
+            done[id(resource)].set()
 
     threads = [
-        threading.Thread(target=work, args=(piece,), name=piece.title, daemon=True)
-        for piece in pieces
+        threading.Thread(target=work, args=(resource,), name=resource.title, daemon=True)
+        for resource in resources
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     return [
-        outcomes.get(id(piece), Gone(piece, "failed", "a defect ended it; see above"))
-        for piece in pieces
+        outcomes.get(
+            id(resource), Deletion(resource, "failed", "stopped by an internal error; see above")
+        )
+        for resource in resources
     ]
 
 
-def _is_later(outcome: Gone | None) -> bool:
+def _left_to_sweep(outcome: Deletion | None) -> bool:
     return outcome is not None and outcome.later
 
 
-def _dissolved(
-    piece: Piece, waits: Callable[[Piece, str], None], in_use_seconds: float | None
-) -> Gone:
+def _delete(
+    resource: FoundResource,
+    waits: Callable[[FoundResource, str], None],
+    in_use_seconds: float | None,
+) -> Deletion:
     started = time.monotonic()
-    piece.ctx.progress("going")
-    piece.ctx.refresh()
+    resource.ctx.progress("deleting")
+    resource.ctx.refresh()
     try:
-        values = dissolve(
-            piece.module, replace(piece.ctx, progress=_heard(piece, waits)), in_use_seconds
+        values = delete_and_wait(
+            resource.module,
+            replace(resource.ctx, progress=_progress_reporter(resource, waits)),
+            in_use_seconds,
         )
     except (Failed, HostUnreachable) as problem:
-        return Gone(
-            piece,
+        return Deletion(
+            resource,
             "failed",
             str(problem),
             time.monotonic() - started,
             isinstance(problem, HoldsData),
             isinstance(problem, StillInUse),
         )
-    return Gone(
-        piece,
+    return Deletion(
+        resource,
         "changed" if values["changed"] else "ok",
         str(values.get("msg", "")),
         time.monotonic() - started,
     )
 
 
-def _heard(piece: Piece, waits: Callable[[Piece, str], None]) -> Callable[[str], None]:
-    """The piece's own way to tell what goes on, with a word to `waits` when it takes long."""
-    began, said = time.monotonic(), set[str]()
+def _progress_reporter(
+    resource: FoundResource, waits: Callable[[FoundResource, str], None]
+) -> Callable[[str], None]:
+    """Reports progress as the resource does, and to `waits` when it takes long."""
+    started, reported = time.monotonic(), set[str]()
 
     def progress(why: str) -> None:
-        piece.ctx.progress(why)
-        if why not in said and time.monotonic() - began > WAITS_SECONDS:
-            said.add(why)
-            waits(piece, why)
+        resource.ctx.progress(why)
+        if why not in reported and time.monotonic() - started > WAITS_SECONDS:
+            reported.add(why)
+            waits(resource, why)
 
     return progress

@@ -1,4 +1,4 @@
-"""Stock: what there is of some roles, shown as a table or taken away."""
+"""Show or delete the resources of roles."""
 
 from __future__ import annotations
 
@@ -8,51 +8,64 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from playrunner.errors import BadInput, Interrupted
-from playrunner.lifecycle.delete import Gone, removable, remove
+from playrunner.lifecycle.delete import Deletion, removable, remove
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.playbook.playbook import roles_play
 from playrunner.results import Result
 from playrunner.run.run import run_plays
-from playrunner.run.run_state import Shared
-from playrunner.run.survey import Piece, Survey
+from playrunner.run.run_state import RunState
+from playrunner.run.survey import FoundResource, Survey
 
 
 def show_status(roles: Sequence[str], options: Options, command: str) -> int:
     survey = Survey()
 
-    def show(shared: Shared) -> int:
+    def show(shared: RunState) -> int:
         chosen = [
-            piece for piece in survey.pieces if piece.step.role and piece.step.role.name in roles
+            resource
+            for resource in survey.resources
+            if resource.step.role and resource.step.role.name in roles
         ]
-        rows = [_row(piece) for piece in sorted(chosen, key=lambda piece: piece.step.position)]
+        rows = [
+            _row(resource)
+            for resource in sorted(chosen, key=lambda resource: resource.step.position)
+        ]
         if options.json:
             print_json({"things": rows})
         else:
             _print_table(rows)
         return 0
 
-    return look(roles, options, command, survey, show)
+    return survey_roles(roles, options, command, survey, show)
 
 
 @dataclass(frozen=True)
-class Ended:
+class DeletionSummary:
     """How a deletion went."""
 
-    gone: Sequence[Gone]
-    kept: Sequence[Piece]
-    planned: Sequence[Piece] = ()  # under --check: what would go
+    deletions: Sequence[Deletion]
+    kept: Sequence[FoundResource]
+    planned: Sequence[FoundResource] = ()  # under --check: what would be deleted
 
     @property
-    def failed(self) -> list[Gone]:
-        return [gone for gone in self.gone if gone.status == "failed" and not gone.later]
+    def failed(self) -> list[Deletion]:
+        return [
+            deletion
+            for deletion in self.deletions
+            if deletion.status == "failed" and not deletion.later
+        ]
 
-    def summary(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, Any]:
         return {
-            "removed": [gone.piece.title for gone in self.gone if gone.status == "changed"],
-            "would_remove": [piece.title for piece in self.planned],
-            "kept": [piece.title for piece in self.kept],
-            "failed": {gone.piece.title: gone.reason for gone in self.failed},
+            "removed": [
+                deletion.resource.title
+                for deletion in self.deletions
+                if deletion.status == "changed"
+            ],
+            "would_remove": [resource.title for resource in self.planned],
+            "kept": [resource.title for resource in self.kept],
+            "failed": {deletion.resource.title: deletion.reason for deletion in self.failed},
         }
 
 
@@ -61,63 +74,77 @@ def delete_roles(
     options: Options,
     command: str,
     with_kept: bool = False,
-    then: Callable[[Shared, Ended], int] | None = None,
+    then: Callable[[RunState, DeletionSummary], int] | None = None,
 ) -> int:
-    """Survey, say the plan, ask, and take away; `then` is done last and has the last word (a
-    sweep)."""
+    """Survey, print the plan, ask, and delete; then `then` (a sweep), which gives the exit code."""
     survey = Survey(removing=True)
 
-    def go(shared: Shared) -> int:
-        pieces = removable(survey, roles, with_kept)
-        kept = [piece for piece in removable(survey, roles, True) if piece not in pieces]
-        foreign = [piece for piece in survey.pieces if piece.found is not None and not piece.ours]
-        _say_plan(pieces, kept, foreign, options)
-        if pieces and not options.check and not options.yes and not agreed(shared, len(pieces)):
+    def go(shared: RunState) -> int:
+        resources = removable(survey, roles, with_kept)
+        kept = [
+            resource for resource in removable(survey, roles, True) if resource not in resources
+        ]
+        foreign = [
+            resource
+            for resource in survey.resources
+            if resource.found is not None and not resource.ours
+        ]
+        _print_plan(resources, kept, foreign, options)
+        if (
+            resources
+            and not options.check
+            and not options.yes
+            and not confirmed(shared, len(resources))
+        ):
             return Interrupted.exit_code
-        gone = (
+        deletions = (
             ()
             if options.check
             else remove(
                 survey,
-                pieces,
-                lambda one: _hear(shared, one, options),
-                lambda piece, why: _say_wait(piece, why, options),
+                resources,
+                lambda deletion: _report_deletion(shared, deletion, options),
+                lambda resource, why: _print_wait(resource, why, options),
                 sweep_follows=then is not None,
             )
         )
-        ended = Ended(gone, kept, pieces if options.check else ())
+        summary = DeletionSummary(deletions, kept, resources if options.check else ())
         if then:
-            return then(shared, ended)
+            return then(shared, summary)
         if options.json:
-            print_json(ended.summary())
-        return 2 if ended.failed else 0
+            print_json(summary.as_data())
+        return 2 if summary.failed else 0
 
-    return look(roles, options, command, survey, go)
+    return survey_roles(roles, options, command, survey, go)
 
 
-def look(
+def survey_roles(
     roles: Sequence[str],
     options: Options,
     command: str,
     survey: Survey,
-    then: Callable[[Shared], int],
+    then: Callable[[RunState], int],
 ) -> int:
-    """Survey the roles without a word, then go on; those of a whole stack know it: an inventory
-    need not speak of all of them."""
+    """Survey the roles silently, then call `then`; with several roles `whole_stack` is set, as an
+    inventory need not configure all of them."""
     quiet = replace(options, quiet=True, json=False, check=False)
     extra = {"whole_stack": len(roles) > 1}
     return run_plays([roles_play(roles)], quiet, command, survey=survey, then=then, extra=extra)
 
 
-def _row(piece: Piece) -> dict[str, Any]:
+def _row(resource: FoundResource) -> dict[str, Any]:
     state = (
-        "absent" if piece.found is None else "foreign" if not piece.ours else piece.doing or "there"
+        "absent"
+        if resource.found is None
+        else "foreign"
+        if not resource.ours
+        else resource.doing or "there"
     )
     return {
-        "thing": piece.title,
-        "module": piece.step.module,
+        "thing": resource.title,
+        "module": resource.step.module,
         "state": state,
-        "id": piece.module.label(piece.found) if piece.found is not None else "",
+        "id": resource.module.label(resource.found) if resource.found is not None else "",
     }
 
 
@@ -125,69 +152,73 @@ def _print_table(rows: Sequence[dict[str, Any]]) -> None:
     width = max((len(row["thing"]) for row in rows), default=0)
     for row in rows:
         print(f"{row['thing']:<{width}}  {row['state']:<8}  {row['id']}".rstrip())
-    there = sum(row["state"] not in ("absent", "foreign") for row in rows)
-    print(f"{there} of {len(rows)} things are there")
+    existing = sum(row["state"] not in ("absent", "foreign") for row in rows)
+    print(f"{existing} of {len(rows)} resources exist")
 
 
-def _say_plan(
-    pieces: Sequence[Piece], kept: Sequence[Piece], foreign: Sequence[Piece], options: Options
+def _shown(resource: FoundResource) -> str:
+    return f"{resource.title}  {resource.module.label(resource.found or {})}"
+
+
+def _print_plan(
+    resources: Sequence[FoundResource],
+    kept: Sequence[FoundResource],
+    foreign: Sequence[FoundResource],
+    options: Options,
 ) -> None:
     if options.json:
         return
-    for piece in reversed(pieces):
-        print(f"delete  {piece.title}  {piece.module.label(piece.found or {})}".rstrip())
-    for piece in kept:
-        print(
-            f"keep    {piece.title}  {piece.module.label(piece.found or {})}  (--with-kept deletes"
-            " it, too)"
-        )
-    for piece in foreign:
-        print(
-            f"leave   {piece.title}  {piece.module.label(piece.found or {})}  (does not carry our"
-            " mark)"
-        )
-    if not pieces:
+    for resource in reversed(resources):
+        print(f"delete  {_shown(resource)}".rstrip())
+    for resource in kept:
+        print(f"keep    {_shown(resource)}  (kept; --with-kept deletes it)")
+    for resource in foreign:
+        print(f"skip    {_shown(resource)}  (not tagged as ours)")
+    if not resources:
         print("nothing to delete")
     sys.stdout.flush()
 
 
-def agreed(shared: Shared, count: int) -> bool:
+def confirmed(shared: RunState, count: int) -> bool:
     if not sys.stdin.isatty():
         raise BadInput(
-            f"{count} things would be deleted and there is no terminal to ask; give --yes, or"
-            " --check to only look"
+            f"{count} resources would be deleted and there is no terminal to ask on; use --yes, or"
+            " --check for the plan only"
         )
-    return shared.report.ask(f"delete these {count}? [y/N]").strip().lower() in ("y", "yes")
+    return shared.report.ask(f"Delete these {count} resources? [y/N]").strip().lower() in (
+        "y",
+        "yes",
+    )
 
 
-def _say_wait(piece: Piece, why: str, options: Options) -> None:
+def _print_wait(resource: FoundResource, why: str, options: Options) -> None:
     if not options.json:
-        print(f"waits   {piece.title}  {why}\n", end="", flush=True)
+        print(f"waiting {resource.title}  {why}\n", end="", flush=True)
 
 
-def _hear(shared: Shared, gone: Gone, options: Options) -> None:
-    piece, step = gone.piece, gone.piece.step
-    shared.report.settled(piece.ctx.host, piece.title)
-    status = "ok" if gone.later else gone.status
-    values = {"changed": status == "changed", "failed": status == "failed", "msg": gone.reason}
-    shared.hear(
+def _report_deletion(shared: RunState, deletion: Deletion, options: Options) -> None:
+    resource, step = deletion.resource, deletion.resource.step
+    shared.report.progress_ends(resource.ctx.host, resource.title)
+    status = "ok" if deletion.later else deletion.status
+    values = {"changed": status == "changed", "failed": status == "failed", "msg": deletion.reason}
+    shared.add_result(
         Result(
-            piece.ctx.host,
-            piece.title,
+            resource.ctx.host,
+            resource.title,
             step.module,
             status,
             values,
-            round(gone.seconds, 3),
+            round(deletion.seconds, 3),
             step.place,
             step.position,
         )
     )
-    if not options.json and gone.later:
-        print(f"later   {piece.title}  {gone.reason}\n", end="", flush=True)
-    elif not options.json and gone.status != "failed":
+    if not options.json and deletion.later:
+        print(f"later   {resource.title}  {deletion.reason}\n", end="", flush=True)
+    elif not options.json and deletion.status != "failed":
         line = (
-            f"gone    {piece.title}  {gone.seconds:.1f}s"
-            if gone.status == "changed"
-            else f"left    {piece.title}"
+            f"deleted {resource.title}  {deletion.seconds:.1f}s"
+            if deletion.status == "changed"
+            else f"absent  {resource.title}"
         )
-        print(f"{line}\n", end="", flush=True)  # in one piece: several threads speak
+        print(f"{line}\n", end="", flush=True)  # in one call: several threads print

@@ -1,1 +1,1 @@
-"""The only room that prints: lines, diffs, recap, JSON."""
+"""Output of runs: result lines, diffs, recap, JSON."""

@@ -1,4 +1,4 @@
-"""Diffs: what a change does, line by line, for a reader."""
+"""Formats what a change does, line by line."""
 
 from __future__ import annotations
 
@@ -10,9 +10,19 @@ from typing import Any
 MOST_LINES = 400  # of one diff
 
 
-def diff_lines(diff: Mapping[str, Any]) -> Iterator[str]:
+def diff_lines(diff: Mapping[str, Any] | list[Any]) -> Iterator[str]:
     """Fields as `name: old -> new`, texts as a unified diff."""
+    if isinstance(diff, list):
+        for part in diff:
+            yield from diff_lines(part)
+        return
     before, after = diff.get("before"), diff.get("after")
+    if isinstance(before, str) or isinstance(after, str):
+        name = diff.get("after_header") or diff.get("before_header") or ""
+        yield from _unified(str(before or ""), str(after or ""), str(name))
+        return
+    if "prepared" in diff:
+        yield from str(diff["prepared"]).splitlines()[:MOST_LINES]
     if not isinstance(before, dict) or not isinstance(after, dict):
         yield from _whole(before, after)
         return

@@ -1,4 +1,4 @@
-"""`--json`: one value on standard output, and nothing else there."""
+"""`--json`: prints one JSON document to standard output."""
 
 from __future__ import annotations
 

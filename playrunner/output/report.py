@@ -1,5 +1,4 @@
-"""Report: hears each Result and says it, one line each, in the order of the playbook; then the
-recap."""
+"""Prints the results of a run, one line each in the order of the playbook, and the recap."""
 
 from __future__ import annotations
 
@@ -13,21 +12,22 @@ from typing import Any
 from playrunner.errors import BadInput
 from playrunner.model import Play
 from playrunner.options import Options
+from playrunner.output.activity import Activity
 from playrunner.output.diffs import diff_lines
 from playrunner.output.terminal import Painted, Terminal
 from playrunner.results import COUNTS, Item, Recap, Result
 from playrunner.text.streams import as_json, in_one_line, visible
 
-HOLD_SECONDS = 0.3  # results wait this long for those that stand before them in the playbook
-STILL_SECONDS = 30.0  # without a screen, a long step says now and then that it is alive
+HOLD_SECONDS = 0.3  # results wait this long for those that come before them in the playbook
+STILL_SECONDS = 30.0  # without a screen, a long step is reported this often
 SHOWN_LINES = 12  # of a failed command's output; the rest is in the run's folder
-SILENT_MODULES = ("play.debug",)
+MESSAGE_MODULES = ("play.debug",)
 
 
 class Report:
-    """What a person sees of a run."""
+    """What the user sees of a run."""
 
-    pace = 0.05  # seconds between two looks at the clock
+    pace = 0.05  # seconds between two ticks
 
     def __init__(self, options: Options, terminal: Terminal | None = None) -> None:
         self.options = options
@@ -38,17 +38,11 @@ class Report:
         self._held: list[tuple[Any, Result]] = []
         self._order: dict[str, int] = {}
         self._oldest = 0.0
-        self._busy: dict[
-            str, list[str]
-        ] = {}  # by host, the steps sent and not heard of; the first is being done
-        self._since: dict[str, float] = {}  # when each host began what it is doing
-        self._elsewhere: dict[
-            tuple[str, str], tuple[float, str]
-        ] = {}  # steps in the background: since when, at what
-        self._said_still = time.monotonic()
+        self._activity = Activity()
+        self._still_printed_at = time.monotonic()
         self._started = time.monotonic()
 
-    # What a run tells it.
+    # Called by a run.
 
     def play_starts(self, play: Play, hosts: list[str]) -> None:
         self._order = {host: number for number, host in enumerate(hosts)}
@@ -59,37 +53,24 @@ class Report:
                 self.terminal.line("  no host matches; nothing to do")
 
     def starts(self, host: str, step: str) -> None:
-        with self._lock:
-            self._busy.setdefault(host, []).append(step)
-            self._since.setdefault(host, time.monotonic())
+        self._activity.starts(host, step)
 
     def progress(self, host: str, step: str, doing: str = "") -> None:
-        """What goes on elsewhere while a step waits for it."""
-        with self._lock:
-            since, _ = self._elsewhere.get((host, step), (time.monotonic(), ""))
-            self._elsewhere[host, step] = since, doing
+        """What a step in the background waits for."""
+        self._activity.progress(host, step, doing)
 
-    def settled(self, host: str, step: str) -> None:
-        with self._lock:
-            self._elsewhere.pop((host, step), None)
+    def progress_ends(self, host: str, step: str) -> None:
+        self._activity.progress_ends(host, step)
 
-    def hear(self, result: Result) -> None:
+    def add_result(self, result: Result) -> None:
+        self._activity.finished(result)
         with self._lock:
             self.results.append(result)
-            self._done(result)
             if not self._held:
                 self._oldest = time.monotonic()
-            self._held.append(
-                (
-                    (
-                        result.play,
-                        result.position,
-                        self._order.get(result.host, 0),
-                        len(self.results),
-                    ),
-                    result,
-                )
-            )
+            order = self._order.get(result.host, 0)
+            key = (result.play, result.position, order, len(self.results))
+            self._held.append((key, result))
 
     def output(self, host: str, text: str) -> None:
         """Lines of a step that is still running."""
@@ -101,7 +82,9 @@ class Report:
         import traceback
 
         text = "".join(traceback.format_exception(error))
-        self.terminal.line(Painted(f"{host}: a defect in playrunner stopped this host", "failed"))
+        self.terminal.line(
+            Painted(f"{host}: an internal error of playrunner stopped this host", "failed")
+        )
         self.terminal.line(text.rstrip())
 
     def tick(self) -> None:
@@ -110,16 +93,16 @@ class Report:
             self.flush()
         if self.terminal.is_screen:
             self.terminal.live(self._status(now))
-        elif now - self._said_still > STILL_SECONDS and (self._busy or self._elsewhere):
-            self._said_still = now
-            self._say_still(now)
+        elif now - self._still_printed_at > STILL_SECONDS and self._activity:
+            self._still_printed_at = now
+            self._print_still_running(now)
 
     def flush(self) -> None:
-        """Say what has been held back, in the playbook's order."""
+        """Print the results held back, in the playbook's order."""
         with self._lock:
             held, self._held = sorted(self._held, key=lambda pair: pair[0]), []
         for _, result in held:
-            self._say(result)
+            self._print_result(result)
 
     def finish(self, recap: Recap, run_id: str, folder: str, exit_code: int) -> None:
         self.flush()
@@ -128,29 +111,29 @@ class Report:
             self._print_json(recap, run_id, exit_code)
         if self.silent:
             return
-        self._say_recap(recap)
+        self._print_recap(recap)
         if exit_code:
             self.terminal.line(f"run {run_id}: full output in {folder}")
 
-    def say_aside(self, text: str) -> None:
-        """Something about the run itself, never part of its data."""
+    def print_note(self, text: str) -> None:
+        """Print a note about the run to standard error, so that it is never part of --json."""
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
 
-    def say_restored(self, status: str, host: str, step: str) -> None:
+    def print_restored(self, status: str, host: str, step: str) -> None:
         word = Painted(f"{status:<11}", "changed" if status == "restored" else status)
         self.terminal.line(word, f" {host}  {step}")
 
-    def say_error(self, error: Exception) -> None:
+    def print_error(self, error: Exception) -> None:
         self.flush()
         self.terminal.live("")
-        self.say_aside(f"error: {error}")
+        self.print_note(f"error: {error}")
 
     def ask(self, question: str, echo: bool = True) -> str:
-        """A person's answer; without one to ask it is an error, never a guess."""
+        """The user's answer; an error where there is no terminal."""
         if not sys.stdin.isatty():
             raise BadInput(
-                f'"{question}" needs an answer and there is no terminal; give it with --extra-vars'
+                f'"{question}" needs an answer and there is no terminal; set it with --extra-vars'
             )
         self.terminal.live("")
         if echo:
@@ -159,18 +142,18 @@ class Report:
 
         return getpass.getpass(f"{visible(question)}: ")
 
-    # How it says it.
+    # Printing.
 
-    def _say(self, result: Result) -> None:
+    def _print_result(self, result: Result) -> None:
         if self.silent and result.status not in ("failed", "unreachable"):
             return
         if result.items:
             for item in result.items:
-                self._say_line(result, item.status, item.values, item)
+                self._print_line(result, item.status, item.values, item)
         else:
-            self._say_line(result, result.status, result.values, None)
+            self._print_line(result, result.status, result.values, None)
 
-    def _say_line(
+    def _print_line(
         self, result: Result, status: str, values: Mapping[str, Any], item: Item | None
     ) -> None:
         if status == "skipped" and not self.options.verbose and item:
@@ -185,19 +168,19 @@ class Report:
             else ""
         )
         seconds = f"  {result.seconds:.2f}s" if result.seconds >= 0.01 and not item else ""
-        said = in_one_line(f" {result.host}{arrow}  {result.step}{label}{note}")
-        self.terminal.line(Painted(f"{status:<11}", status), said, Painted(seconds, "dim"))
-        self._say_details(result, status, values)
+        text = in_one_line(f" {result.host}{arrow}  {result.step}{label}{note}")
+        self.terminal.line(Painted(f"{status:<11}", status), text, Painted(seconds, "dim"))
+        self._print_details(result, status, values)
 
-    def _say_details(self, result: Result, status: str, values: Mapping[str, Any]) -> None:
+    def _print_details(self, result: Result, status: str, values: Mapping[str, Any]) -> None:
         for text in values.get("warnings", ()):
             self.terminal.line(f"    warning: {text}")
         if self.options.diff and values.get("diff"):
             for line in diff_lines(values["diff"]):
                 self.terminal.line("    ", Painted(line, line[:1]))
         if status in ("failed", "unreachable"):
-            self._say_failure(result, values)
-        elif result.module in SILENT_MODULES and status == "ok":
+            self._print_failure(result, values)
+        elif result.module in MESSAGE_MODULES and status == "ok":
             shown = {
                 name: value
                 for name, value in values.items()
@@ -209,7 +192,7 @@ class Report:
             for line in as_json(_plain(values), indent=2).splitlines():
                 self.terminal.line(f"    {line}")
 
-    def _say_failure(self, result: Result, values: Mapping[str, Any]) -> None:
+    def _print_failure(self, result: Result, values: Mapping[str, Any]) -> None:
         for line in str(
             values.get("msg") or values.get("censored") or "failed without a message"
         ).splitlines():
@@ -227,7 +210,7 @@ class Report:
         if str(result.place):
             self.terminal.line(Painted(f"    at {result.place}", "dim"))
 
-    def _say_recap(self, recap: Recap) -> None:
+    def _print_recap(self, recap: Recap) -> None:
         if not recap.hosts:
             return
         width = max(map(len, recap.hosts))
@@ -245,8 +228,8 @@ class Report:
             )
         if recap.total("unknown"):
             self.terminal.line(
-                f"{recap.total('unknown')} steps cannot be known without running them"
-                " (unknown above): commands without creates or removes"
+                f"{recap.total('unknown')} steps have an unknown result in check mode:"
+                " commands without creates or removes"
             )
 
     def _print_json(self, recap: Recap, run_id: str, exit_code: int) -> None:
@@ -263,41 +246,16 @@ class Report:
         sys.stdout.write(as_json(document) + "\n")
         sys.stdout.flush()
 
-    def _done(self, result: Result) -> None:
-        left = list(self._busy.get(result.host, ()))
-        if result.status in ("failed", "unreachable") and not result.ignored:
-            left = []  # what was sent ahead is not done
-        elif result.step not in left:
-            return  # it was in the background, or never began
-        else:
-            left = left[left.index(result.step) + 1 :]
-        self._since.pop(result.host, None)
-        self._busy.pop(result.host, None)
-        if left:
-            self._busy[result.host], self._since[result.host] = left, time.monotonic()
-
-    def _at_work(self) -> list[tuple[float, str, str]]:
-        """Since when, who, and at what; the longest first."""
-        with self._lock:
-            busy = [(self._since[host], host, steps[0]) for host, steps in self._busy.items()]
-            return sorted(
-                busy
-                + [
-                    (since, host, f"{step}: {doing}" if doing else step)
-                    for (host, step), (since, doing) in self._elsewhere.items()
-                ]
-            )
-
     def _status(self, now: float) -> str:
-        busy = self._at_work()
-        if not busy:
+        running = self._activity.running()
+        if not running:
             return ""
-        since, host, step = busy[0]
-        more = f" and {len(busy) - 1} more" if len(busy) > 1 else ""
+        since, host, step = running[0]
+        more = f" and {len(running) - 1} more" if len(running) > 1 else ""
         return f"{now - self._started:5.1f}s  {host}: {step} ({now - since:.0f}s){more}"
 
-    def _say_still(self, now: float) -> None:
-        for since, host, step in self._at_work():
+    def _print_still_running(self, now: float) -> None:
+        for since, host, step in self._activity.running():
             if now - since > STILL_SECONDS and not self.options.json:
                 self.terminal.line(f"{host}: {step}: still running after {now - since:.0f}s")
 

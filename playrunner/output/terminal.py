@@ -1,5 +1,4 @@
-"""Terminal: colours where they are wanted, one live line where there is a screen, plain lines
-elsewhere."""
+"""Prints lines to a terminal, with colours and one live status line where it is a screen."""
 
 from __future__ import annotations
 
@@ -9,6 +8,7 @@ import sys
 import threading
 from typing import NamedTuple, TextIO
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.text.streams import in_one_line, visible
 
 COLOURS = {
@@ -30,8 +30,8 @@ _ERASE_LINE = "\r\033[K"
 
 
 class Painted(NamedTuple):
-    """Text in a colour; the sequences for it are added after the text was made visible, so none can
-    come from a host."""
+    """Text in a colour; escape sequences are added after the text was sanitized, so none can come
+    from a host."""
 
     text: str
     colour: str
@@ -41,7 +41,7 @@ class Painted(NamedTuple):
 
 
 class Terminal:
-    """Where lines for people go. Safe to use from several threads."""
+    """Lines for the user. Safe to use from several threads."""
 
     def __init__(self, stream: TextIO | None = None, colour: bool | None = None) -> None:
         self.stream = stream or sys.stdout
@@ -61,7 +61,7 @@ class Terminal:
             self._draw()
 
     def live(self, text: str) -> None:
-        """Show one line that the next replaces; nothing where there is no screen."""
+        """Show a status line that the next call replaces; nothing where there is no screen."""
         if self.is_screen and text != self._live:
             with self._lock:
                 self._erase()
@@ -69,7 +69,7 @@ class Terminal:
                 self._draw()
 
     def keep(self) -> None:
-        """End the live line, and leave it on the screen."""
+        """End the live line and leave it on the screen."""
         if self._live:
             with self._lock:
                 self._write("\n")
@@ -90,6 +90,8 @@ class Terminal:
         self.stream.flush()
 
     def _wants_colour(self) -> bool:
-        if os.environ.get("NO_COLOR"):
+        config = ansible_config()
+        if os.environ.get("NO_COLOR") or config.flag("nocolor"):
             return False
-        return bool(os.environ.get("FORCE_COLOR")) or self.is_screen
+        forced = os.environ.get("FORCE_COLOR") or config.flag("force_color")
+        return bool(forced) or self.is_screen

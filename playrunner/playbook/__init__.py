@@ -1,4 +1,4 @@
-"""YAML in, Play out; every complaint names file, line and remedy, before a host is touched."""
+"""Reads playbooks from YAML; every error names file, line and remedy, before a host is touched."""
 
 from playrunner.playbook.playbook import load_playbook
 from playrunner.playbook.roles import find_role

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from playrunner.errors import Place
 from playrunner.model import Keywords, Play
-from playrunner.playbook.roles import bring_role
-from playrunner.playbook.steps import Surroundings, load_node
+from playrunner.playbook.roles import import_role
+from playrunner.playbook.steps import load_node
+from playrunner.playbook.surroundings import Surroundings
 from playrunner.text.documents import Located, parse_yaml
 
 
@@ -18,8 +19,10 @@ def one_step_play(pattern: str, module: str, args: str, become: bool) -> Play:
     value = parse_yaml(args, "--args") if args.strip().startswith("{") else args
     task = Located({module: value})
     task.file, task.key_lines = str(place), {}
-    words = Keywords(become=become or None)
+    keywords = Keywords(become=become or None)
     nodes = load_node(
-        task, place, Surroundings(Path.cwd(), Path.cwd(), words, bring_role=bring_role)
+        task, place, Surroundings(Path.cwd(), Path.cwd(), keywords, import_role=import_role)
     )
-    return Play(module, pattern, place, Path.cwd(), words, (nodes,), (), (), {}, gather_facts=False)
+    return Play(
+        module, pattern, place, Path.cwd(), keywords, (nodes,), (), (), {}, gather_facts=False
+    )

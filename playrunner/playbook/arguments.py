@@ -6,12 +6,13 @@ from __future__ import annotations
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
-from playrunner.errors import BadInput, Place
+from playrunner.errors import BadArgument, BadInput, Place
 from playrunner.hostside.module import Module
+from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import parse_json
 from playrunner.text.written import is_template
 
@@ -34,6 +35,7 @@ class Field:
 
 
 _READ: dict[type[Module], dict[str, Field]] = {}
+_NEEDED: dict[type[Module], tuple[str, ...]] = {}
 
 
 def fields(module: type[Module]) -> dict[str, Field]:
@@ -50,70 +52,128 @@ def fields(module: type[Module]) -> dict[str, Field]:
     return _READ[module]
 
 
+def required(module: type[Module]) -> tuple[str, ...]:
+    """The arguments that a module cannot do without."""
+    if module not in _NEEDED:
+        _NEEDED[module] = tuple(name for name, field in fields(module).items() if field.required)
+    return _NEEDED[module]
+
+
+@cache
+def _form(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The origin and the arguments of a type; every step of every host asks for the same few."""
+    return get_origin(kind), get_args(kind)
+
+
 def checked_names(
-    module: type[Module], given: Mapping[str, Any], label: str, place: Place
+    module: type[Module], values: Mapping[str, Any], label: str, place: Place
 ) -> dict[str, Any]:
     """The arguments under their own names; an unknown or missing one is bad input. Values are not
     looked at."""
-    known = fields(module)
+    by_name = fields(module)
     result = {}
-    for name, value in given.items():
+    for name, value in values.items():
         target = module.aliases.get(name, name)
-        if target not in known:
-            close = get_close_matches(str(name), [*known, *module.aliases], 1, 0.5)
-            hint = (
-                f'; did you mean "{close[0]}"?'
-                if close
-                else f"; it takes {', '.join(sorted(known))}"
+        if target not in by_name:
+            hint = did_you_mean(
+                name, [*by_name, *module.aliases], f"it takes {', '.join(sorted(by_name))}", 0.5
             )
-            raise BadInput(f'{label} has no argument "{name}"{hint}', _line_of(given, name, place))
+            raise BadArgument(
+                f'{label} has no argument "{name}"{hint}',
+                _line_of(values, name, place),
+                _unsupported(module, values),
+            )
         result[target] = value
-    missing = [name for name, field in known.items() if field.required and name not in result]
+    missing = [name for name in required(module) if name not in result]
     if missing:
-        raise BadInput(f'{label} needs the argument "{missing[0]}"', place)
+        raise BadArgument(
+            f'{label} needs the argument "{missing[0]}"', place, missing_text(missing, module)
+        )
     return result
 
 
+def missing_text(names: list[str], module: type[Module]) -> str:
+    """The message of a step that lacks required arguments."""
+    if names == [module.free_form]:
+        return f"one of the following is required: free-form, {names[0]}"
+    return f"missing required arguments: {', '.join(sorted(names))}"
+
+
+def _unsupported(module: type[Module], values: Mapping[str, Any]) -> str:
+    known = fields(module)
+    unknown = sorted(str(name) for name in values if module.aliases.get(name, name) not in known)
+    by_name = {name: [name] for name in known}
+    for alias, name in module.aliases.items():
+        by_name.setdefault(name, [name]).append(alias)
+    supported = ", ".join(
+        name if len(names) == 1 else f"{name} ({', '.join(sorted(names[1:]))})"
+        for name, names in sorted(by_name.items())
+    )
+    called = f"ansible.legacy.{module.__module__.rpartition('.')[2]}"
+    return (
+        f"Unsupported parameters for ({called}) module: {', '.join(unknown)}."
+        f" Supported parameters include: {supported}."
+    )
+
+
 def converted(
-    module: type[Module], given: Mapping[str, Any], label: str, place: Place, final: bool = False
+    module: type[Module], values: Mapping[str, Any], label: str, place: Place, final: bool = False
 ) -> dict[str, Any]:
     """Values in the types the module asks for; before they are final, those that are templates are
     left alone."""
     known = fields(module)
     result = {}
-    for name, value in given.items():
+    for name, value in values.items():
         try:
             result[name] = (
                 value if not final and is_template(value) else convert(value, known[name].kind)
             )
         except ValueError as error:
-            raise BadInput(
-                f'{label}: argument "{name}" {error}', _line_of(given, name, place)
+            raise BadArgument(
+                f'{label}: argument "{name}" {error}',
+                _line_of(values, name, place),
+                _unusable(name, value, known[name].kind),
             ) from None
-    complaint = getattr(module, "check", None)
-    if complaint and final:
-        message = complaint(result)
+    check = getattr(module, "check", None)
+    if check and final:
+        message = check(result)
         if message:
-            raise BadInput(f"{label}: {message}", place)
+            raise BadArgument(f"{label}: {message}", place, message)
     return result
+
+
+def _unusable(name: str, value: Any, kind: Any) -> str:
+    kinds = get_args(kind) if get_origin(kind) in (typing.Union, UnionType) else (kind,)
+    for choice in kinds:
+        if get_origin(choice) is Literal:
+            allowed = ", ".join(sorted(map(str, get_args(choice))))
+            return f"value of {name} must be one of: {allowed}, got: {value}"
+    wanted = next((each for each in kinds if each is not NoneType), str)
+    called = getattr(get_origin(wanted) or wanted, "__name__", str(wanted))
+    return (
+        f"argument '{name}' is of type {type(value).__mro__[-2].__name__} and we were unable to"
+        f" convert to {called}"
+    )
 
 
 def convert(value: Any, kind: Any) -> Any:
     """`value` as `kind`, by the conversions Ansible users count on; ValueError says what was
     expected."""
-    origin = get_origin(kind)
+    scalar = _SCALARS.get(kind)
+    if scalar:
+        return scalar(value)
     if kind is Any:
         return value
+    origin, inner = _form(kind)
     if origin in (typing.Union, UnionType):
-        return _convert_union(value, get_args(kind))
+        return _convert_union(value, inner)
     if origin is Literal:
-        return _convert_choice(value, get_args(kind))
+        return _convert_choice(value, inner)
     if kind is list or origin is list:
-        inner = get_args(kind)
         return [convert(item, inner[0]) if inner else item for item in _as_list(value)]
     if kind is dict or origin is dict:
         return _as_dict(value)
-    return _SCALARS[kind](value)
+    raise KeyError(kind)
 
 
 def _convert_union(value: Any, kinds: tuple[Any, ...]) -> Any:
@@ -121,10 +181,8 @@ def _convert_union(value: Any, kinds: tuple[Any, ...]) -> Any:
         return None
     real = [kind for kind in kinds if kind is not NoneType]
     for kind in real:
-        if isinstance(
-            value,
-            get_origin(kind) or kind if kind is not Any and get_origin(kind) is not Literal else (),
-        ):
+        origin = _form(kind)[0]
+        if isinstance(value, origin or kind if kind is not Any and origin is not Literal else ()):
             return convert(value, kind)
     problems = []
     for kind in real:
@@ -136,19 +194,16 @@ def _convert_union(value: Any, kinds: tuple[Any, ...]) -> Any:
 
 
 def _convert_choice(value: Any, choices: tuple[Any, ...]) -> Any:
-    # YAML reads a bare yes or no as a bool; the choice it stands for may be spelled as a word.
-    words = {str(choice): choice for choice in choices}
+    # YAML reads a bare yes or no as a bool; the choice may be spelled as a word.
+    by_text = {str(choice): choice for choice in choices}
     if isinstance(value, bool):
         for word in ("yes", "on", "true") if value else ("no", "off", "false"):
-            if word in words:
-                return words[word]
-    if str(value) in words:
-        return words[str(value)]
-    close = get_close_matches(str(value), words, 1, 0.5)
-    raise ValueError(
-        f"cannot be {value!r}; "
-        + (f'did you mean "{close[0]}"?' if close else f"one of {', '.join(words)}")
-    )
+            if word in by_text:
+                return by_text[word]
+    if str(value) in by_text:
+        return by_text[str(value)]
+    hint = did_you_mean(value, by_text, f"one of {', '.join(by_text)}", 0.5)
+    raise ValueError(f"cannot be {value!r}{hint}")
 
 
 def _as_list(value: Any) -> list[Any]:

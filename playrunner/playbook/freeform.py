@@ -9,50 +9,70 @@ from playrunner.errors import BadInput, Place
 
 # A word ends at white space that is in no quotes and in no {{ }} or {% %}.
 _PIECE = re.compile(
-    r"""\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|"(?:\\.|[^"\\])*"|'[^']*'|\\.|[^\s"'{\\]+|.""", re.DOTALL
+    r"""\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\.|[^\s"'{\\]+|.""",
+    re.DOTALL,
 )
-_PAIR = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_PAIR = re.compile(r"([A-Za-z_]\w*|[^=]*\{\{.*?\}\}[^=]*)=(.*)", re.DOTALL)
+_ESCAPE = re.compile(
+    r"""\\(?:U[0-9a-fA-F]{8}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|N\{[^}]+\}|[\\'"abfnrtv])"""
+)
 
 
 def words(text: str) -> list[tuple[str, int, int]]:
     """The words of a line with where each starts and ends."""
-    found: list[tuple[str, int, int]] = []
+    spans: list[tuple[str, int, int]] = []
     start = -1
     for piece in _PIECE.finditer(text):
         if piece.group().isspace():
             if start >= 0:
-                found.append((text[start : piece.start()], start, piece.start()))
+                spans.append((text[start : piece.start()], start, piece.start()))
             start = -1
         elif start < 0:
             start = piece.start()
     if start >= 0:
-        found.append((text[start:], start, len(text)))
-    return found
+        spans.append((text[start:], start, len(text)))
+    return spans
 
 
 def pairs(text: str, label: str, place: Place) -> dict[str, str]:
     """`a=1 b="two words"` as a mapping."""
-    found = {}
+    arguments = {}
     for word, _, _ in words(text):
         match = _PAIR.fullmatch(word)
         if not match:
             raise BadInput(f"{label} takes name=value arguments; {word!r} is neither", place)
-        found[match.group(1)] = unquoted(match.group(2))
-    return found
+        arguments[match.group(1)] = value_of(match.group(2))
+    return arguments
 
 
-def command_and_pairs(text: str, known: frozenset[str]) -> tuple[str, dict[str, str]]:
+def command_and_pairs(text: str, names: frozenset[str]) -> tuple[str, dict[str, str]]:
     """A command line without its known name=value words, which are returned beside it; the rest
     keeps its spacing."""
-    found = {}
+    arguments = {}
     kept, last = [], 0
     for word, start, end in words(text):
         match = _PAIR.fullmatch(word)
-        if match and match.group(1) in known:
-            found[match.group(1)] = unquoted(match.group(2))
+        if match and match.group(1) in names:
+            arguments[match.group(1)] = value_of(match.group(2))
             kept.append(text[last:start])
             last = end
-    return ("".join(kept) + text[last:]).strip(), found
+    return ("".join(kept) + text[last:]).strip(), arguments
+
+
+def value_of(text: str) -> str:
+    """The value of name=value: escapes such as \\n stand for characters, outer quotes are not part
+    of it."""
+    text = _ESCAPE.sub(_unescaped, text).strip()
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'" and text[-2] != "\\":
+        return text[1:-1]
+    return text
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    try:
+        return found[0].encode().decode("unicode_escape")
+    except UnicodeDecodeError:  # \\N{no such name}
+        return found[0]
 
 
 def unquoted(text: str) -> str:

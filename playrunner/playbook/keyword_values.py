@@ -42,26 +42,28 @@ _TEXTS = (
 _NAMES = ("loop_var", "index_var")
 
 
-def check(given: Located) -> None:
+def check(entry: Located) -> None:
     """Refuse the first keyword whose written value cannot be used; a template's is checked when it
     runs."""
-    _check(given, _KINDS)
+    _check(entry, _KINDS)
 
 
-def check_loop_control(given: Located) -> None:
+def check_loop_control(entry: Located) -> None:
     """The same for loop_control, whose `pause` is a module's name on a task."""
-    _check(given, _LOOP_KINDS)
+    _check(entry, _LOOP_KINDS)
 
 
-def _check(given: Located, kinds: Mapping[str, Callable[[Any], Any]]) -> None:
-    for word, value in given.items():
+def _check(entry: Located, kinds: Mapping[str, Callable[[Any], Any]]) -> None:
+    for word, value in entry.items():
         kind = kinds.get(word)
         if kind is None or value is None or is_template(value):
             continue
+        if word == "gather_facts" and "hosts" not in entry:
+            continue  # a task: there it is a module
         try:
             kind(value)
         except ValueError as error:
-            raise BadInput(f"{word} {error}", given.place(word)) from None
+            raise BadInput(f"{word} {error}", entry.place(word)) from None
 
 
 def whole(word: str, value: Any, scope: Scope, place: Place) -> int:
@@ -74,9 +76,14 @@ def number(word: str, value: Any, scope: Scope, place: Place) -> float:
     return float(_rendered(word, value, scope, place))
 
 
+def name(word: str, value: Any, scope: Scope, place: Place) -> str:
+    """A keyword as the name of a variable, perhaps through a template."""
+    return str(_rendered(word, value, scope, place))
+
+
 def _rendered(word: str, value: Any, scope: Scope, place: Place) -> Any:
     try:
-        return {**_KINDS, **_LOOP_KINDS}[word](scope.world.templar.render(value, scope))
+        return {**_KINDS, **_LOOP_KINDS}[word](scope.run_vars.templar.render(value, scope))
     except ValueError as error:
         raise StepFailed(f"{place}: {word} {error}") from None
 

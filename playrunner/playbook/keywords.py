@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput, Place
 from playrunner.model import Keywords
 from playrunner.playbook.keyword_values import check
+from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import Located
 from playrunner.text.written import is_template
-from playrunner.variables.templating import Templar
+from playrunner.variables.templating import default_templar
 
 SHARED = frozenset(field.name for field in fields(Keywords))
-PLAY = SHARED - {"delegate_to", "delegate_facts"} | {
+PLAY = SHARED - {"delegate_to", "delegate_facts", "notify"} | {
     "name",
     "hosts",
     "roles",
@@ -46,7 +46,6 @@ STEP = SHARED | {
     "until",
     "retries",
     "delay",
-    "notify",
     "listen",
     "changed_when",
     "failed_when",
@@ -55,7 +54,7 @@ STEP = SHARED | {
     "keep",
     "collections",
 }
-# Known elsewhere, not here; said so instead of being ignored.
+# Keywords of Ansible that are refused with a reason, not ignored.
 REFUSED = {
     "gather_timeout": (
         "facts are gathered without calling other programs; give the play's steps a timeout instead"
@@ -69,107 +68,116 @@ REFUSED = {
 }
 _CONDITIONS = ("when", "until", "changed_when", "failed_when")
 
-templar = Templar()  # one cache of compiled templates for loading and running
 
-
-def refuse_unknown(given: Located, known: frozenset[str], what: str) -> None:
+def refuse_unknown(entry: Located, keywords: frozenset[str], what: str) -> None:
     """Complain about the first word that is not a keyword here."""
-    for word in given:
+    for word in entry:
         if word in REFUSED:
-            raise BadInput(f'"{word}" is not supported: {REFUSED[word]}', given.place(word))
-        if word not in known and not str(word).startswith("with_"):
-            close = get_close_matches(str(word), known, 1, 0.6)
-            hint = f'; did you mean "{close[0]}"?' if close else ""
-            raise BadInput(f'{what} has no keyword "{word}"{hint}', given.place(word))
+            raise BadInput(f'"{word}" is not supported: {REFUSED[word]}', entry.place(word))
+        if word not in keywords and not str(word).startswith("with_"):
+            hint = did_you_mean(word, keywords)
+            raise BadInput(f'{what} has no keyword "{word}"{hint}', entry.place(word))
 
 
-def read_keywords(given: Located) -> Keywords:
-    check(given)
-    values: dict[str, Any] = {name: given[name] for name in SHARED if name in given}
-    values["when"] = conditions(given, "when")
-    values["tags"] = frozenset(read_tags(given))
-    values["vars"] = (read_vars(given),) if given.get("vars") else ()
-    values["environment"] = _environment(given)
-    defaults = given.get("module_defaults")
+def read_keywords(entry: Located) -> Keywords:
+    check(entry)
+    values: dict[str, Any] = {name: entry[name] for name in SHARED if name in entry}
+    values["when"] = conditions(entry, "when")
+    values["tags"] = frozenset(read_tags(entry))
+    values["vars"] = (read_vars(entry),) if entry.get("vars") else ()
+    values["environment"] = _environment(entry)
+    defaults = entry.get("module_defaults")
     if defaults is not None and not isinstance(defaults, dict):
         raise BadInput(
             "module_defaults takes a mapping of module names to arguments",
-            given.place("module_defaults"),
+            entry.place("module_defaults"),
         )
     if any(not isinstance(each, dict) for each in (defaults or {}).values()):
         raise BadInput(
             "each module of module_defaults takes a mapping of arguments",
-            given.place("module_defaults"),
+            entry.place("module_defaults"),
         )
     values["module_defaults"] = (defaults,) if defaults else ()
     for word in _CONDITIONS:
-        check_conditions(given, word)
+        check_conditions(entry, word)
     return Keywords(**values)
 
 
-def _environment(given: Located) -> tuple[Any, ...]:
-    layers = tuple(as_list(given.get("environment")))
+def read_collections(entry: Located) -> tuple[str, ...]:
+    """The collections in which short names of modules are looked for."""
+    names = as_list(entry.get("collections"))
+    for name in names:
+        if not isinstance(name, str) or is_template(name):
+            raise BadInput(
+                "collections takes plain names such as community.general",
+                entry.place("collections"),
+            )
+    return tuple(map(str, names))
+
+
+def _environment(entry: Located) -> tuple[Any, ...]:
+    layers = tuple(as_list(entry.get("environment")))
     for layer in layers:
         if not isinstance(layer, dict) and not is_template(layer):
             raise BadInput(
                 f"environment takes a mapping of names to values, not {layer!r}",
-                given.place("environment"),
+                entry.place("environment"),
             )
     return layers
 
 
-def read_tags(given: Located) -> list[str]:
+def read_tags(entry: Located) -> list[str]:
     found: list[str] = []
-    for tag in as_list(given.get("tags")):
+    for tag in as_list(entry.get("tags")):
         if isinstance(tag, (dict, list)):
-            raise BadInput("a tag is a plain word", given.place("tags"))
-        found += [part.strip() for part in str(tag).split(",")]
+            raise BadInput("a tag is a plain word", entry.place("tags"))
+        found += [tag] if is_template(tag) else [part.strip() for part in str(tag).split(",")]
     return found
 
 
-def read_vars(given: Located, word: str = "vars") -> dict[str, Any]:
-    value = given.get(word) or {}
+def read_vars(entry: Located, word: str = "vars") -> dict[str, Any]:
+    value = entry.get(word) or {}
     if isinstance(value, list) and all(isinstance(item, dict) for item in value):
         return {key: inner for item in value for key, inner in item.items()}
     if not isinstance(value, dict):
-        raise BadInput(f"{word} takes a mapping of names to values", given.place(word))
+        raise BadInput(f"{word} takes a mapping of names to values", entry.place(word))
     for name, inner in value.items():
         if not isinstance(name, str) or not name.isidentifier():
             raise BadInput(
                 f'"{name}" cannot be a variable name: letters, digits and _ only, not starting with'
                 " a digit",
-                value.place(name) if isinstance(value, Located) else given.place(word),
+                value.place(name) if isinstance(value, Located) else entry.place(word),
             )
         check_templates(
-            inner, value.place(name) if isinstance(value, Located) else given.place(word)
+            inner, value.place(name) if isinstance(value, Located) else entry.place(word)
         )
     return value
 
 
-def conditions(given: Located, word: str) -> tuple[Any, ...]:
-    value = given.get(word)
-    if value is None and word in given:
-        raise BadInput(f"{word} is empty; remove it, or give an expression", given.place(word))
+def conditions(entry: Located, word: str) -> tuple[Any, ...]:
+    value = entry.get(word)
+    if value is None and word in entry:
+        raise BadInput(f"{word} is empty; remove it, or give an expression", entry.place(word))
     return tuple(as_list(value))
 
 
-def check_conditions(given: Located, word: str) -> None:
-    for condition in as_list(given.get(word)):
+def check_conditions(entry: Located, word: str) -> None:
+    for condition in as_list(entry.get(word)):
         if isinstance(condition, (dict, list)):
             raise BadInput(
-                f"{word} takes an expression, or a list of expressions", given.place(word)
+                f"{word} takes an expression, or a list of expressions", entry.place(word)
             )
         if isinstance(condition, str):
-            problem = templar.check_expression(condition)
+            problem = default_templar.check_expression(condition)
             if problem:
-                raise BadInput(f"{word}: {problem} in: {condition}", given.place(word))
+                raise BadInput(f"{word}: {problem} in: {condition}", entry.place(word))
 
 
 def check_templates(value: Any, place: Place) -> None:
     """Find template syntax errors and unknown filters anywhere in a value."""
     if isinstance(value, str):
         if is_template(value):
-            problem = templar.check_syntax(value)
+            problem = default_templar.check_syntax(value)
             if problem:
                 raise BadInput(f"{problem} in: {value.strip().splitlines()[0][:100]}", place)
     elif isinstance(value, dict):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from playrunner.errors import BadInput
 from playrunner.model import Loop
 from playrunner.playbook import arguments, keywords
 from playrunner.playbook.keyword_values import check_loop_control
+from playrunner.text.did_you_mean import did_you_mean, nearest
 from playrunner.text.documents import Located
 from playrunner.variables.templating import is_template
 
@@ -32,22 +31,15 @@ def read_loop(task: Located) -> Loop | None:
         raise BadInput("loop_control takes a mapping", task.place("loop_control"))
     for word in control:
         if word not in _LOOP_CONTROL:
-            close = get_close_matches(str(word), _LOOP_CONTROL, 1)
-            raise BadInput(
-                f'loop_control has no "{word}"'
-                + (f'; did you mean "{close[0]}"?' if close else ""),
-                control.place(word),
-            )
+            hint = did_you_mean(word, _LOOP_CONTROL)
+            raise BadInput(f'loop_control has no "{word}"{hint}', control.place(word))
     check_loop_control(control)
     keywords.check_conditions(control, "break_when")
     lookup = None if sources[0] == "loop" else str(sources[0]).removeprefix("with_")
-    if lookup is not None and lookup not in _lookup_names():
-        close = get_close_matches(lookup, _lookup_names(), 1)
-        raise BadInput(
-            f'there is no loop "with_{lookup}"'
-            + (f'; did you mean "with_{close[0]}"?' if close else ""),
-            task.place(sources[0]),
-        )
+    if lookup is not None and not _is_lookup(lookup):
+        close = nearest(lookup, _lookup_names())
+        hint = f'; did you mean "with_{close}"?' if close else ""
+        raise BadInput(f'there is no loop "with_{lookup}"{hint}', task.place(sources[0]))
     keywords.check_templates(task[sources[0]], task.place(sources[0]))
     extended = is_template(control.get("extended")) or arguments.as_bool(
         control.get("extended") or False
@@ -55,7 +47,7 @@ def read_loop(task: Located) -> Loop | None:
     return Loop(
         task[sources[0]],
         lookup,
-        str(control.get("loop_var", "item")),
+        control.get("loop_var", "item"),
         control.get("index_var"),
         control.get("label"),
         control.get("pause", 0),
@@ -64,7 +56,13 @@ def read_loop(task: Located) -> Loop | None:
     )
 
 
+def _is_lookup(name: str) -> bool:
+    from playrunner.variables.lookups.lookups import LOOKUPS, find_lookup
+
+    return find_lookup(name, LOOKUPS) is not None
+
+
 def _lookup_names() -> frozenset[str]:
-    from playrunner.variables.filters.lookups import LOOKUPS
+    from playrunner.variables.lookups.lookups import LOOKUPS
 
     return frozenset(LOOKUPS)

@@ -12,7 +12,7 @@ from typing import Any
 
 from playrunner.errors import BadInput
 from playrunner.hostside.module import Action, Module, Probe
-from playrunner.playbook import arguments, module_index
+from playrunner.playbook import arguments, external_modules, module_index
 
 _SUMMARY = re.compile(r'"""[\w.]+: (.*?)(?:"""|\n\n)', re.DOTALL)
 _COMMENT = re.compile(r"#\s*(.*?)(?:\s*# noqa.*)?$")
@@ -30,9 +30,15 @@ def summaries() -> dict[str, str]:
 def describe(name: str) -> dict[str, Any]:
     full = module_index.canonical(name)
     if full is None:
-        close = module_index.nearest(name)
+        close = module_index.nearest_module(name)
         raise BadInput(
             f'there is no module "{name}"' + (f'; did you mean "{close}"?' if close else "")
+        )
+    if external_modules.is_external(full):
+        file = external_modules.module_file(full).path
+        raise BadInput(
+            f'"{name}" is a module written for Ansible ({file}); "ansible-doc {name}" shows its'
+            " manual"
         )
     cls = module_index.module_class(full)
     notes = _notes(cls)
@@ -59,14 +65,14 @@ def describe(name: str) -> dict[str, Any]:
     }
 
 
-def page(found: dict[str, Any]) -> str:
+def page(manual: dict[str, Any]) -> str:
     lines = [
-        f"{found['name']}  ({found['kind']}, runs on {found['runs_on']})",
+        f"{manual['name']}  ({manual['kind']}, runs on {manual['runs_on']})",
         "",
-        found["summary"],
+        manual["summary"],
         "",
     ]
-    for field in found["arguments"]:
+    for field in manual["arguments"]:
         given = "required" if field["required"] else f"default {field['default']!r}"
         also = f"; also {', '.join(field['aliases'])}" if field["aliases"] else ""
         lines.append(f"  {field['name']} ({field['type']}, {given}{also})")

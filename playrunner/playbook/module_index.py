@@ -7,13 +7,14 @@ import importlib.util
 import marshal
 import re
 import struct
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
 from playrunner.hostside.module import Module
+from playrunner.playbook import external_modules
+from playrunner.project import CODE
+from playrunner.text.did_you_mean import nearest
 
-_ROOT = Path(__file__).parents[2]
 MODULE_PACKAGES = ("playrunner.modules", "playrunner.training.modules")  # a folder per kind in each
 HOST_KINDS = ("host", "train")  # modules of these run on the hosts, inside the agent
 HOST_PACKAGES = ("playrunner.modules.host", "playrunner.training.modules.train")
@@ -34,18 +35,26 @@ _PREFIXES = ("ansible.builtin.", "ansible.legacy.", "ansible.posix.", "community
 @cache
 def names() -> dict[str, str]:
     """Every module by its full name (host.file), with the dotted import path behind it."""
-    found = {}
+    paths = {}
     for package in MODULE_PACKAGES:
-        for path in sorted(_ROOT.joinpath(*package.split(".")).glob("*/*.py")):
+        for path in sorted(CODE.joinpath(*package.split(".")).glob("*/*.py")):
             kind = path.parent.name
             if not path.stem.startswith("_") and not kind.startswith("_"):
-                found[f"{kind}.{path.stem.rstrip('_')}"] = f"{package}.{kind}.{path.stem}"
-    return found
+                paths[f"{kind}.{path.stem.rstrip('_')}"] = f"{package}.{kind}.{path.stem}"
+    return paths
 
 
-def canonical(name: str) -> str | None:
-    """The full name for what a playbook says (`copy`, `ansible.builtin.copy`, `host.copy`), or
+def canonical(name: str, in_collections: tuple[str, ...] = ()) -> str | None:
+    """The full name of a module in a playbook (`copy`, `ansible.builtin.copy`, `host.copy`), or
     None."""
+    return (
+        external_modules.overriding(name, in_collections)
+        or _own(name)
+        or external_modules.elsewhere(name)
+    )
+
+
+def _own(name: str) -> str | None:
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)
     name = _OTHER_NAMES.get(name, name)
@@ -56,18 +65,24 @@ def canonical(name: str) -> str | None:
     )
 
 
-def nearest(name: str) -> str | None:
+def nearest_module(name: str) -> str:
     """A known module that is spelled almost like this."""
     short = name.rpartition(".")[2]
     spelled = {known.partition(".")[2]: known for known in names()}
-    close = get_close_matches(short, [*spelled, *names()], 1, 0.6)
-    return close[0] if close else None
+    return nearest(short, [*spelled, *names()])
+
+
+def import_path(name: str) -> str:
+    """The dotted path of the file that runs a module."""
+    if external_modules.is_external(name):
+        return external_modules.import_path(name)
+    return names()[name]
 
 
 @cache
 def module_class(name: str) -> type[Module]:
     """The class behind a full name; its file is imported only now."""
-    path = names()[name]
+    path = import_path(name)
     module = importlib.import_module(path)
     wanted = "".join(part.capitalize() for part in path.rpartition(".")[2].split("_") if part)
     found = getattr(module, wanted)
@@ -77,14 +92,11 @@ def module_class(name: str) -> type[Module]:
 
 @cache
 def sources(path: str) -> tuple[tuple[str, str], ...]:
-    """A host module's source and that of everything of ours it imports, in an order in which each
-    can be loaded."""
+    """The sources of a host module and of our modules that it imports, each after its imports."""
     order: dict[str, str] = {}
 
     def visit(name: str) -> None:
-        if (
-            name in order or name == "playrunner.hostside.agent"
-        ):  # the agent is already running there
+        if name in order or name == "playrunner.hostside.agent":  # which already runs there
             return
         text = "" if name in PACKAGES else source_file(name).read_text()
         for package, imported in _IMPORT.findall(text):
@@ -99,6 +111,7 @@ def sources(path: str) -> tuple[tuple[str, str], ...]:
         "playrunner.hostside.perform",
         "playrunner.hostside.host_context",
         "playrunner.hostside.answer",
+        "playrunner.hostside.async_job",
         path,
     ):
         visit(name)
@@ -127,8 +140,10 @@ def compiled(name: str) -> bytes:
 
 
 def source_file(name: str) -> Path:
-    return _ROOT / (name.replace(".", "/") + ".py")
+    return CODE / (name.replace(".", "/") + ".py")
 
 
 def runs_on_host(name: str) -> bool:
+    if external_modules.is_external(name):
+        return not external_modules.has_action(name)
     return name.partition(".")[0] in HOST_KINDS

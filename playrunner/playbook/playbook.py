@@ -4,30 +4,42 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, Place
 from playrunner.model import Keywords, Play
 from playrunner.playbook import arguments
-from playrunner.playbook import keywords as words
-from playrunner.playbook.roles import RoleList, bring_role
-from playrunner.playbook.steps import Imported, Surroundings, load_nodes
+from playrunner.playbook import keywords as task_keywords
+from playrunner.playbook.load_scope import VarsFiles, rendered_at_load
+from playrunner.playbook.roles import RoleList, add_plugins_of_role, import_role
+from playrunner.playbook.steps import load_nodes
+from playrunner.playbook.surroundings import Imported, Surroundings
+from playrunner.plugins import folders as plugin_folders
 from playrunner.text.documents import Located, parse_yaml, read_yaml
 from playrunner.text.written import is_template
+from playrunner.variables.templating import default_templar
 
-_IMPORT_WORDS = frozenset(
+_IMPORT_KEYWORDS = frozenset(
     {"import_playbook", "ansible.builtin.import_playbook", "name", "vars", "tags", "when"}
 )
+_STRATEGIES = ("free", "linear", "host_pinned")
+_ORDERS = ("inventory", "sorted", "reverse_sorted", "reverse_inventory", "shuffle")
 _SECTIONS = ("pre_tasks", "tasks", "post_tasks")
 
 
 def load_playbook(
-    path: Path, outer: Keywords = Keywords(), chain: tuple[Path, ...] = ()
+    path: Path,
+    outer: Keywords = Keywords(),
+    chain: tuple[Path, ...] = (),
+    extra: Mapping[str, Any] | None = None,
 ) -> list[Play]:
-    """Every play of a playbook; nothing is run and no host is touched."""
+    """Every play of a playbook; nothing is run and no host is touched. `extra` are --extra-vars,
+    which templates of imports may read."""
+    default_templar.use_extensions(ansible_config().words("jinja2_extensions"))
     entries = read_yaml(path)
     if entries is None:
         return []
@@ -43,15 +55,15 @@ def load_playbook(
             )
         word = next((word for word in entry if str(word).endswith("import_playbook")), None)
         plays += (
-            _imported(entry, word, path, outer, chain)
+            _imported(entry, word, path, outer, chain, extra or {})
             if word
-            else [_load_play(entry, path.parent, outer)]
+            else [_load_play(entry, path.parent, outer, extra or {})]
         )
     return plays
 
 
 def role_play(role: str, hosts: str, tasks: str = "main") -> Play:
-    """A play that is one role's steps, for verbs that stand for a role."""
+    """A play with the steps of one role, for the commands of a role."""
     steps = [{"import_role": {"name": role, "tasks_from": tasks}}]
     text = json.dumps([{"name": role, "hosts": hosts, "gather_facts": False, "tasks": steps}])
     (entry,) = parse_yaml(text, f"roles/{role}")
@@ -59,7 +71,7 @@ def role_play(role: str, hosts: str, tasks: str = "main") -> Play:
 
 
 def roles_play(roles: Sequence[str], hosts: str = "localhost") -> Play:
-    """A play of whole roles with what they depend on, each once: for verbs that stand for them."""
+    """A play of whole roles and their dependencies, each once, for the commands of roles."""
     text = json.dumps(
         [{"name": ", ".join(roles), "hosts": hosts, "gather_facts": False, "roles": list(roles)}]
     )
@@ -68,42 +80,59 @@ def roles_play(roles: Sequence[str], hosts: str = "localhost") -> Play:
 
 
 def _imported(
-    entry: Located, word: str, path: Path, outer: Keywords, chain: tuple[Path, ...]
+    entry: Located,
+    word: str,
+    path: Path,
+    outer: Keywords,
+    chain: tuple[Path, ...],
+    extra: Mapping[str, Any],
 ) -> list[Play]:
-    words.refuse_unknown(entry, _IMPORT_WORDS, "import_playbook")
-    name = entry[word]
-    if not isinstance(name, str) or is_template(name):
-        raise BadInput("import_playbook takes the plain name of a playbook", entry.place(word))
+    task_keywords.refuse_unknown(entry, _IMPORT_KEYWORDS, "import_playbook")
+    keywords = task_keywords.read_keywords(entry).under(outer)
+    around = Surroundings(path.parent, path.parent, keywords, known=(extra,))
+    name = rendered_at_load(entry[word], "import_playbook", entry.place(word), around)
+    if not isinstance(name, str):
+        raise BadInput("import_playbook takes the name of a playbook", entry.place(word))
     target = path.parent / name
     if not os.path.isfile(target):
         raise BadInput(f'there is no playbook "{target}"', entry.place(word))
     if target.resolve() in (chain := (*chain, path.resolve())):
         raise BadInput(
-            f"playbooks import each other in a circle: {words.circle(chain, target)}",
+            f"playbooks import each other in a circle: {task_keywords.circle(chain, target)}",
             entry.place(word),
         )
-    return load_playbook(target, words.read_keywords(entry).under(outer), chain)
+    return load_playbook(target, keywords, chain, extra)
 
 
-def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
-    words.refuse_unknown(entry, words.PLAY, "a play")
+def _load_play(
+    entry: Located, directory: Path, outer: Keywords, extra: Mapping[str, Any] | None = None
+) -> Play:
+    plugin_folders.add_playbook(directory)
+    for role in _list(entry, "roles"):
+        add_plugins_of_role(role, entry.place("roles"), directory)
+    task_keywords.refuse_unknown(entry, task_keywords.PLAY, "a play")
     if "hosts" not in entry:
         raise BadInput('this play has no "hosts"', entry.place())
     if not entry["hosts"] or not isinstance(entry["hosts"], (str, list)):
         raise BadInput(
             '"hosts" takes a pattern such as all, or a list of them', entry.place("hosts")
         )
-    _check_choice(entry, "strategy", ("free", "linear", "host_pinned"))
-    _check_choice(
-        entry, "order", ("inventory", "sorted", "reverse_sorted", "reverse_inventory", "shuffle")
-    )
-    own = words.read_keywords(entry)
+    own, config = task_keywords.read_keywords(entry), ansible_config()
     # A play's variables rank below its roles'; what an importing playbook passes down is the play's
     # too.
     variables = {name: value for layer in (*outer.vars, *own.vars) for name, value in layer.items()}
     keywords = replace(own.under(outer), vars=())
     imported = Imported([], [], [])
-    around = Surroundings(directory, directory, keywords, imported=imported, bring_role=bring_role)
+    files = task_keywords.as_list(entry.get("vars_files"))
+    around = Surroundings(
+        directory,
+        directory,
+        keywords,
+        imported=imported,
+        import_role=import_role,
+        collections=task_keywords.read_collections(entry),
+        known=(extra or {}, VarsFiles(files, directory), variables),
+    )
     roles = RoleList(around, imported.done)
     before = load_nodes(entry.get("pre_tasks"), entry.place("pre_tasks"), around)
     for role in _list(entry, "roles"):
@@ -121,20 +150,20 @@ def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
         directory=directory,
         keywords=keywords,
         sections=(before, tuple(roles.nodes) + tasks, after),
-        handlers=(*roles.handlers, *imported.handlers, *handlers),
+        handlers=(*roles.handlers, *handlers, *imported.handlers),
         roles=(*roles.roles, *imported.roles),
         mentions=tuple(imported.done),
         vars=variables,
-        vars_files=tuple(words.as_list(entry.get("vars_files"))),
+        vars_files=tuple(files),
         vars_prompt=_prompts(entry),
-        gather_facts=entry.get("gather_facts", True),
+        gather_facts=entry.get("gather_facts"),
         gather_subset=entry.get("gather_subset"),
         serial=_serial(entry),
         max_fail_percentage=entry.get("max_fail_percentage"),
-        any_errors_fatal=entry.get("any_errors_fatal", False),
-        force_handlers=_flag(entry, "force_handlers"),
-        strategy=str(entry.get("strategy", "free")),
-        order=str(entry.get("order", "inventory")),
+        any_errors_fatal=entry.get("any_errors_fatal", config.flag("any_errors_fatal")),
+        force_handlers=_flag(entry, "force_handlers", around),
+        strategy=_choice(entry, "strategy", _STRATEGIES, around) or config.text("strategy", "free"),
+        order=_choice(entry, "order", _ORDERS, around) or "inventory",
     )
 
 
@@ -146,7 +175,7 @@ def _list(entry: Located, word: str) -> list[Any]:
 
 
 def _serial(entry: Located) -> tuple[Any, ...]:
-    sizes = tuple(words.as_list(entry.get("serial")))
+    sizes = tuple(task_keywords.as_list(entry.get("serial")))
     for size in sizes:
         text = str(size)
         if not is_template(size) and not (text.removesuffix("%").isdecimal()):
@@ -157,18 +186,25 @@ def _serial(entry: Located) -> tuple[Any, ...]:
     return sizes
 
 
-def _flag(entry: Located, word: str) -> bool:
+def _flag(entry: Located, word: str, around: Surroundings) -> bool:
+    value = rendered_at_load(entry.get(word, False), word, entry.place(word), around)
     try:
-        return arguments.as_bool(entry.get(word, False))
+        return arguments.as_bool(value)
     except ValueError as error:
         raise BadInput(f"{word} {error}", entry.place(word)) from None
 
 
-def _check_choice(entry: Located, word: str, choices: tuple[str, ...]) -> None:
-    if word in entry and str(entry[word]).removeprefix("ansible.builtin.") not in choices:
+def _choice(entry: Located, word: str, choices: tuple[str, ...], around: Surroundings) -> str:
+    """One of a few words, perhaps from a template; empty where it is not given."""
+    if word not in entry:
+        return ""
+    value = str(rendered_at_load(entry[word], word, entry.place(word), around))
+    value = value.removeprefix("ansible.builtin.")
+    if value not in choices:
         raise BadInput(
-            f'{word} cannot be "{entry[word]}"; one of {", ".join(choices)}', entry.place(word)
+            f'{word} cannot be "{value}"; one of {", ".join(choices)}', entry.place(word)
         )
+    return value
 
 
 def _prompts(entry: Located) -> tuple[Located, ...]:

@@ -5,52 +5,75 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from playrunner import project
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, Place
 from playrunner.model import Keywords, Node, Role
-from playrunner.playbook import keywords as words
-from playrunner.playbook.steps import Surroundings, load_step_file
-from playrunner.text.documents import Located, read_yaml
+from playrunner.playbook import keywords as task_keywords
+from playrunner.playbook.load_scope import rendered_at_load
+from playrunner.playbook.role_files import main_file
+from playrunner.playbook.role_spec import validation
+from playrunner.playbook.steps import load_step_file
+from playrunner.playbook.surroundings import Surroundings
+from playrunner.plugins import folders as plugin_folders
+from playrunner.plugins.collections import own_collection, role_folder
+from playrunner.text.did_you_mean import did_you_mean
+from playrunner.text.documents import Located, read_variables, read_yaml
 from playrunner.text.written import is_template
 
-_ROLE_WORDS = words.SHARED | {"role", "name"}
-_PLUGIN_FOLDERS = ("library", "filter_plugins", "lookup_plugins", "module_utils", "action_plugins")
+_ROLE_KEYWORDS = task_keywords.SHARED - {"notify"} | {"role", "name"}
 SUFFIXES = ("", ".yml", ".yaml", ".json")
 
 
-def find_role(name: str, place: Place, play_directory: Path) -> Path:
+_USUAL_FOLDERS = ("~/.ansible/roles", "/usr/share/ansible/roles", "/etc/ansible/roles")
+
+
+def find_role(
+    name: str,
+    place: Place,
+    play_directory: Path,
+    beside: Path | None = None,
+    in_collections: tuple[str, ...] = (),
+) -> Path:
+    """The folder of a role, looked for as Ansible does: in collections, beside the playbook, in
+    roles_path, beside the role that names it; then in the project's roles and in those that come
+    with the package."""
+    shared = role_folder(name, in_collections)
+    if shared:
+        return shared
+    configured = ansible_config().paths("roles_path") or [
+        Path(os.path.expanduser(folder)) for folder in _USUAL_FOLDERS
+    ]
     folders = [
         play_directory / "roles",
-        Path.cwd() / "roles",
+        *configured,
+        *([beside.parent] if beside else []),
         play_directory,
+        Path.cwd() / "roles",
         play_directory.parent / "roles",
+        project.bundled() / "roles",
     ]
     if "/" in name:
-        folders.insert(0, Path("/"))
+        folders.append(Path.cwd())
         name = os.path.expanduser(name)
-    for folder in folders:
-        for spelled in (name, name.replace("-", "_")):
+    for spelled in dict.fromkeys((name, name.replace("-", "_"))):
+        for folder in folders:
             if os.path.isdir(folder / spelled):
                 return folder / spelled
-    known = sorted(
+    names = sorted(
         {
             path.name
-            for folder in folders[:2]
+            for folder in (folders[0], *folders[-3:])
             if folder.is_dir()
             for path in folder.iterdir()
             if path.is_dir()
         }
     )
-    close = get_close_matches(name, known, 1)
-    hint = (
-        f'did you mean "{close[0]}"?'
-        if close
-        else f"looked in {', '.join(dict.fromkeys(map(str, folders)))}"
-    )
-    raise BadInput(f'there is no role "{name}"; {hint}', place)
+    looked_in = f"looked in {', '.join(dict.fromkeys(map(str, folders)))}"
+    raise BadInput(f'there is no role "{name}"{did_you_mean(name, names, looked_in)}', place)
 
 
 def load_role(
@@ -63,15 +86,11 @@ def load_role(
     """The role with its variables; `parts` names other files than main (tasks_from, vars_from,
     defaults_from)."""
     parts = parts or {}
-    path = find_role(name, place, around.play_directory)
-    for folder in _PLUGIN_FOLDERS:
-        if (path / folder).is_dir():
-            raise BadInput(
-                f"roles with {folder}/ of their own are not supported;"
-                " write a module under playrunner/modules/ instead",
-                Place(str(path / folder)),
-            )
+    beside = around.role.path if around.role else None
+    path = find_role(name, place, around.play_directory, beside, around.collections)
+    plugin_folders.add_role(path)
     chain = (*around.role.parents, around.role.name) if around.role else ()
+    paths = (*around.role.parent_paths, around.role.path) if around.role else ()
     return Role(
         path.name,
         path,
@@ -79,20 +98,35 @@ def load_role(
         variables_file(path, "vars", parts.get("vars_from", "main"), place),
         params,
         chain,
+        paths,
     )
+
+
+def add_plugins_of_role(entry: Any, place: Place, play_directory: Path) -> None:
+    """Make the plugins of a role known before its play is read: the play may use them anywhere.
+
+    What is wrong with the role is reported where it is loaded.
+    """
+    name = entry.get("role", entry.get("name")) if isinstance(entry, dict) else entry
+    if not isinstance(name, str) or is_template(name):
+        return
+    try:
+        plugin_folders.add_role(find_role(name, place, play_directory))
+    except BadInput:
+        pass
 
 
 def variables_file(role: Path, folder: str, name: str, place: Place) -> dict[str, Any]:
     """A role's defaults or vars: one file, or a folder of files that add up in order of their
     names."""
-    found = _main_file(role, folder, name)
-    if found is None:
+    source = main_file(role, folder, name)
+    if source is None:
         if name != "main":
             raise BadInput(f'role "{role.name}" has no {folder}/{name}', place)
         return {}
     merged: dict[str, Any] = {}
-    for file in sorted(found.iterdir()) if found.is_dir() else [found]:
-        value = read_yaml(file) or {}
+    for file in sorted(source.iterdir()) if source.is_dir() else [source]:
+        value = read_variables(file) or {}
         if not isinstance(value, Located | dict):
             raise BadInput(
                 "a file of variables holds a mapping of names to values", Place(str(file), 1)
@@ -104,7 +138,7 @@ def variables_file(role: Path, folder: str, name: str, place: Place) -> dict[str
 def role_nodes(
     role: Role, place: Place, around: Surroundings, tasks_from: str = "main"
 ) -> tuple[Node, ...]:
-    file = _main_file(role.path, "tasks", tasks_from)
+    file = main_file(role.path, "tasks", tasks_from)
     if file is None:
         if tasks_from != "main":
             raise BadInput(f'role "{role.name}" has no tasks/{tasks_from}', place)
@@ -115,12 +149,12 @@ def role_nodes(
 def role_handlers(
     role: Role, around: Surroundings, handlers_from: str = "main"
 ) -> tuple[Node, ...]:
-    file = _main_file(role.path, "handlers", handlers_from)
+    file = main_file(role.path, "handlers", handlers_from)
     return load_step_file(file, replace(around, role=role, handlers=True)) if file else ()
 
 
 def read_meta(role: Role) -> Located:
-    file = _main_file(role.path, "meta", "main")
+    file = main_file(role.path, "meta", "main")
     meta = read_yaml(file) if file else None
     if meta is None:
         empty = Located()
@@ -152,7 +186,7 @@ class RoleList:
         again: bool = False,
     ) -> None:
         around = outer or self.around
-        name, params, keywords = _role_entry(entry, place)
+        name, params, keywords = _role_entry(entry, place, around)
         place = entry.place() if isinstance(entry, Located) else place
         if name in chain:
             raise BadInput(
@@ -161,7 +195,11 @@ class RoleList:
         role = load_role(name, params, place, around, parts)
         meta = read_meta(role)
         allowed = again or bool(meta.get("allow_duplicates", False))
-        inside = replace(around, keywords=keywords.under(around.keywords))
+        inside = replace(
+            around,
+            keywords=keywords.under(around.keywords),
+            collections=(*own_collection(role.path), *task_keywords.read_collections(meta)),
+        )
         mention = (role.name, params, keywords)
         if mention in self.done and not allowed:
             return
@@ -174,11 +212,14 @@ class RoleList:
             )
         self.done.append(mention)
         self.roles.append(role)
-        self.nodes += role_nodes(role, place, inside, (parts or {}).get("tasks_from", "main"))
+        tasks_from = (parts or {}).get("tasks_from", "main")
+        if (parts or {}).get("rolespec_validate") != "False":
+            self.nodes += validation(role, tasks_from, replace(inside, role=role))
+        self.nodes += role_nodes(role, place, inside, tasks_from)
         self.handlers += role_handlers(role, inside, (parts or {}).get("handlers_from", "main"))
 
 
-def bring_role(given: Mapping[str, Any], place: Place, around: Surroundings) -> tuple[Node, ...]:
+def import_role(given: Mapping[str, Any], place: Place, around: Surroundings) -> tuple[Node, ...]:
     """The steps of a role where a task names it; its handlers and variables belong to the whole
     play."""
     found = RoleList(around, around.imported.done if around.imported else None)
@@ -192,33 +233,26 @@ def bring_role(given: Mapping[str, Any], place: Place, around: Surroundings) -> 
 def role_parts(given: Mapping[str, Any]) -> dict[str, str]:
     """Which files of a role are asked for instead of main."""
     parts = ("tasks_from", "vars_from", "defaults_from", "handlers_from")
-    return {part: str(given[part]) for part in parts if given.get(part)}
+    checked = str(given.get("rolespec_validate", True)).lower() not in ("false", "no", "off", "0")
+    return {
+        **{part: str(given[part]) for part in parts if given.get(part)},
+        "rolespec_validate": str(checked),
+    }
 
 
-def _role_entry(entry: Any, place: Place) -> tuple[str, dict[str, Any], Keywords]:
+def _role_entry(
+    entry: Any, place: Place, around: Surroundings
+) -> tuple[str, dict[str, Any], Keywords]:
     if isinstance(entry, str):
-        return entry, {}, Keywords()
+        name = str(rendered_at_load(entry, "the name of a role", place, around))
+        return name, {}, Keywords()
     if not isinstance(entry, Located):
         raise BadInput(f'a role is a name or "- role: NAME", not {entry!r}', place)
-    name = entry.get("role", entry.get("name"))
-    if not isinstance(name, str) or not name:
+    written = entry.get("role", entry.get("name"))
+    if not isinstance(written, str) or not written:
         raise BadInput('this role has no name; write "- role: NAME"', entry.place())
-    if is_template(name):
-        raise BadInput(
-            'a role needs a plain name here; use "include_role" for a name from a template',
-            entry.place(),
-        )
-    params = {key: value for key, value in entry.items() if key not in _ROLE_WORDS}
+    name = str(rendered_at_load(written, "the name of a role", entry.place(), around))
+    params = {key: value for key, value in entry.items() if key not in _ROLE_KEYWORDS}
     for key, value in params.items():
-        words.check_templates(value, entry.place(key))
-    return name, params, words.read_keywords(entry)
-
-
-def _main_file(role: Path, folder: str, name: str) -> Path | None:
-    for suffix in (".yml", ".yaml", ".json", ""):
-        candidate = role / folder / f"{name}{suffix}"
-        if os.path.isfile(candidate) or (
-            os.path.isdir(candidate) and folder in ("vars", "defaults")
-        ):
-            return candidate
-    return None
+        task_keywords.check_templates(value, entry.place(key))
+    return name, params, task_keywords.read_keywords(entry)

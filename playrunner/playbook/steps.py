@@ -3,65 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from playrunner.errors import BadInput, Place
-from playrunner.model import NONE, Block, Keywords, Node, Position, Role, Step
-from playrunner.playbook import arguments, module_index
-from playrunner.playbook import keywords as words
-from playrunner.playbook.freeform import command_and_pairs, pairs
+from playrunner.config.ansible_config import ansible_config
+from playrunner.errors import BadArgument, BadInput, Place
+from playrunner.hostside.module import Module
+from playrunner.model import Block, Keywords, Node, Step
+from playrunner.playbook import arguments, external_modules, module_index
+from playrunner.playbook import keywords as task_keywords
+from playrunner.playbook.load_scope import rendered_at_load
 from playrunner.playbook.looping import read_loop
+from playrunner.playbook.surroundings import Surroundings
+from playrunner.playbook.task_module import WHOLE, module_of_task, raw_arguments
 from playrunner.text.documents import Located, read_yaml
-from playrunner.text.written import all_written, is_template, written
+from playrunner.text.written import is_template, written
 
 IMPORTS = ("import_tasks", "import_role")
 INCLUDES = ("include_tasks", "include_role")
-
-
-class BringRole(Protocol):
-    """Loads the steps of a role that a task names."""
-
-    def __call__(
-        self, given: Mapping[str, Any], place: Place, around: Surroundings
-    ) -> tuple[Node, ...]: ...
-
-
-@dataclass(frozen=True)
-class Imported:
-    """Roles that imports bring into a play: their variables and handlers belong to the whole play."""
-
-    roles: list[Role]
-    handlers: list[Node]
-    done: list[tuple[Any, ...]]  # mentions of roles so far, so that a dependency runs once
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """Where a list of tasks stands: its folder, its role, what is handed down, and the next free
-    position."""
-
-    directory: Path  # of the file the tasks are in
-    play_directory: Path
-    keywords: Keywords = NONE
-    role: Role | None = None
-    prefix: Position = ()
-    counter: Iterator[int] = field(default_factory=count)
-    handlers: bool = False
-    imported: Imported | None = None
-    # How a role's steps are loaded; given from above, since roles are made of steps
-    bring_role: BringRole | None = None
-    inside: frozenset[tuple[str, str]] = (
-        frozenset()
-    )  # includes being looked into; one may include itself
-    importing: tuple[Path, ...] = ()  # files whose imports are being loaded
-
-    def position(self) -> Position:
-        return (*self.prefix, next(self.counter))
 
 
 def load_step_file(
@@ -71,7 +33,8 @@ def load_step_file(
     importing = (*around.importing, path.resolve())
     if importing[-1] in around.importing:
         raise BadInput(
-            f"task files import each other in a circle: {words.circle(around.importing, path)};"
+            f"task files import each other in a circle:"
+            f" {task_keywords.circle(around.importing, path)};"
             ' a file that is meant to repeat itself is named with "include_tasks" and a condition',
             place,
         )
@@ -97,168 +60,115 @@ def load_node(task: Any, place: Place, around: Surroundings) -> tuple[Node, ...]
         return (_load_block(task, around),)
     if any(word in task for word in ("rescue", "always")):
         raise BadInput('"rescue" and "always" need a "block" beside them', task.place())
-    word, module = _module_word(task)
-    given = _given_arguments(task, word, module)
+    word, module = module_of_task(task, around.collections)
+    values = raw_arguments(task, word, module)
     if module.removeprefix("play.") in IMPORTS:
-        return _import(task, module, given, around)
-    return (_load_step(task, module, given, around),)
+        return _import(task, module, values, around)
+    return (replace(_load_step(task, module, values, around), action=_action(task, word)),)
+
+
+def _action(task: Located, word: str) -> str:
+    if word not in ("action", "local_action"):
+        return word
+    value = task[word]
+    return str(value["module"] if isinstance(value, dict) else str(value).partition(" ")[0])
 
 
 def _load_block(task: Located, around: Surroundings) -> Block:
-    words.refuse_unknown(task, words.BLOCK, "a block")
-    keywords = words.read_keywords(task).under(around.keywords)
-    inside = replace(around, keywords=keywords)
+    task_keywords.refuse_unknown(task, task_keywords.BLOCK, "a block")
+    keywords = task_keywords.read_keywords(task).under(around.keywords)
+    inside = replace(
+        around,
+        keywords=keywords,
+        collections=task_keywords.read_collections(task) or around.collections,
+    )
+    body = replace(inside, rescued=around.rescued or bool(task.get("rescue")))
     place = task.place()
     return Block(
         str(task.get("name") or ""),
-        load_nodes(task["block"], task.place("block"), inside),
-        load_nodes(task.get("rescue"), task.place("rescue"), inside),
+        load_nodes(task["block"], task.place("block"), body),
+        load_nodes(task.get("rescue"), task.place("rescue"), replace(inside, rescued=True)),
         load_nodes(task.get("always"), task.place("always"), inside),
         keywords,
         place,
     )
 
 
-def _module_word(task: Located) -> tuple[str, str]:
-    """The word of a task that names its module, and the module's full name."""
-    candidates = [
-        word for word in task if word not in words.STEP and not str(word).startswith("with_")
-    ]
-    for word in ("action", "local_action"):
-        if word in task:
-            candidates.append(word)
-    for word in candidates:
-        if word in words.REFUSED:
-            raise BadInput(f'"{word}" is not supported: {words.REFUSED[word]}', task.place(word))
-    named = [
-        word
-        for word in candidates
-        if word in ("action", "local_action") or module_index.canonical(str(word))
-    ]
-    if len(named) > 1:
-        raise BadInput(
-            f'a task names one module; here are "{named[0]}" and "{named[1]}"', task.place(named[1])
-        )
-    strange = [word for word in candidates if word not in named]
-    if strange:
-        raise BadInput(_unknown_word(str(strange[0]), bool(named)), task.place(strange[0]))
-    if not named:
-        raise BadInput('this task names no module; add one, such as "command: ..."', task.place())
-    word = named[0]
-    if word in ("action", "local_action"):
-        text = (
-            str(task[word].get("module", ""))
-            if isinstance(task[word], dict)
-            else str(task[word] or "").partition(" ")[0]
-        )
-        name = module_index.canonical(text)
-        if not name:
-            raise BadInput(_unknown_word(text, False), task.place(word))
-        return word, name
-    return word, module_index.canonical(word) or ""
-
-
-def _unknown_word(word: str, has_module: bool) -> str:
-    keyword = get_close_matches(word, words.STEP, 1, 0.7)
-    module = module_index.nearest(word)
-    if keyword and (has_module or not module):
-        return f'a task has no keyword "{word}"; did you mean "{keyword[0]}"?'
-    if has_module:
-        return f'a task has no keyword "{word}"'
-    hint = (
-        f'; did you mean "{module}"?' if module else '; "invoke modules.list" shows what there is'
-    )
-    return f'there is no module "{word}"{hint}'
-
-
-def _given_arguments(task: Located, word: str, module: str) -> dict[str, Any]:
-    """The raw arguments, wherever the task has them: after the module's name, in one line, or under
-    `args`."""
-    value, cls, place = task[word], module_index.module_class(module), task.place(word)
-    if word in ("action", "local_action"):
-        value = (
-            {key: inner for key, inner in value.items() if key != "module"}
-            if isinstance(value, dict)
-            else str(value).partition(" ")[2].strip()
-        )
-    extra = task.get("args") or {}
-    if isinstance(extra, str) and is_template(extra):
-        raise BadInput(
-            "args must be written out as a mapping, not taken from a template", task.place("args")
-        )
-    if not isinstance(extra, dict):
-        raise BadInput("args takes a mapping of arguments", task.place("args"))
-    given = all_written(_one_line(value, cls, module, place)) if isinstance(value, str) else value
-    if given is None:
-        given = {}
-    if isinstance(given, list) and cls.free_form:
-        given = {cls.free_form: given}
-    if not isinstance(given, dict):
-        raise BadInput(f"{module} takes a mapping of arguments, not {given!r}", place)
-    if extra:
-        given = {**extra, **given}
-    words.check_templates(given, place)
-    return given
-
-
-def _one_line(text: str, cls: Any, module: str, place: Place) -> dict[str, Any]:
-    if not cls.free_form:
-        return pairs(text, module, place) if text.strip() else {}
-    known = frozenset(arguments.fields(cls)) | frozenset(cls.aliases)
-    if cls.free_form_only:
-        return {cls.free_form: text.strip()}
-    command, found = command_and_pairs(text, known - {cls.free_form})
-    return {**({cls.free_form: command} if command else {}), **found}
-
-
-def _load_step(task: Located, module: str, given: Mapping[str, Any], around: Surroundings) -> Step:
+def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Surroundings) -> Step:
     cls, place = module_index.module_class(module), task.place()
     include = module.removeprefix("play.") in INCLUDES
     label = f'step "{task["name"]}": {module}' if task.get("name") else module
-    keywords = words.read_keywords(task)
-    if not cls.takes_any:
-        named = arguments.checked_names(
-            cls, _with_defaults(given, module, keywords, around), label, place
-        )
-        given = _with_place(named, given)
-        arguments.converted(
-            cls, {name: value for name, value in given.items() if _literal(value)}, label, place
-        )
-    if include:
-        _look_inside(module, given, task.place(), around)
+    keywords = task_keywords.read_keywords(task)
+    inherited = keywords.under(around.keywords)
+    refusal, whole = "", values.get(WHOLE, ())
+    values = {name: value for name, value in values.items() if name != WHOLE} if whole else values
+    try:
+        if not cls.takes_any and not whole:
+            given = _with_defaults(values, module, keywords, around)
+            values = _checked(given, values, cls, label, place)
+        elif external_modules.is_external(module):
+            external_modules.check_runnable(module, place)
+            values = _with_place(dict(_with_defaults(values, module, keywords, around)), values)
+        if include:
+            _look_inside(module, values, task.place(), around)
+    except BadInput as error:
+        if not _may_be_meant(task, inherited, around, include):
+            raise
+        refusal = error.result if isinstance(error, BadArgument) else str(error)
     if "local_action" in task:
         keywords = replace(keywords, delegate_to="localhost")
     return Step(
         name=_name(task),
         module=module,
-        arguments=given,
+        arguments=values,
         place=place,
         position=around.position(),
         role=around.role,
-        keywords=keywords.under(around.keywords),
+        keywords=inherited,
         outer=around.keywords if include else None,
-        params=words.read_vars(task) if include else {},
+        params=task_keywords.read_vars(task) if include else {},
         loop=read_loop(task),
         register=_register(task),
         until=task.get("until"),
         retries=task.get("retries"),
         delay=task.get("delay", 5),
-        notify=tuple(words.as_list(task.get("notify"))),
-        listen=tuple(str(topic) for topic in words.as_list(task.get("listen"))),
+        notify=tuple(task_keywords.as_list(inherited.notify)),
+        refusal=refusal,
+        listen=tuple(str(topic) for topic in task_keywords.as_list(task.get("listen"))),
         changed_when=task.get("changed_when"),
         failed_when=task.get("failed_when"),
         async_seconds=task.get("async"),
-        poll=task.get("poll", 15),
+        poll=task.get("poll", ansible_config().get("poll_interval", 15)),
         keep=task.get("keep"),
+        whole=whole,
         directory=around.directory,
     )
 
 
-def _look_inside(module: str, given: Mapping[str, Any], place: Place, around: Surroundings) -> None:
-    """Find what is wrong in a plainly named include before a host is touched; a missing one may
-    never be reached."""
-    name = str(given["file" if module == "play.include_tasks" else "name"])
-    if (module, name) in around.inside or not all(map(_literal, given.values())):
+def _may_be_meant(task: Located, keywords: Keywords, around: Surroundings, include: bool) -> bool:
+    """Whether a step that cannot work may be skipped, or is meant to fail: then it fails when its
+    turn has come."""
+    tolerated = not include and (keywords.ignore_errors or "failed_when" in task)
+    return bool(keywords.when or tolerated or around.rescued or around.handlers)
+
+
+def _checked(
+    given: Mapping[str, Any], original: Mapping[str, Any], cls: type[Module], label: str, at: Place
+) -> Mapping[str, Any]:
+    """The arguments under their own names; literal ones can be converted to their types."""
+    values = _with_place(arguments.checked_names(cls, given, label, at), original)
+    literals = {name: value for name, value in values.items() if _literal(value)}
+    arguments.converted(cls, literals, label, at)
+    return values
+
+
+def _look_inside(
+    module: str, values: Mapping[str, Any], place: Place, around: Surroundings
+) -> None:
+    """Check an include with a literal name before a host is touched; a missing file is no error,
+    since the include may never be reached."""
+    name = str(values["file" if module == "play.include_tasks" else "name"])
+    if (module, name) in around.inside or not all(map(_literal, values.values())):
         return
     apart = replace(
         around,
@@ -273,25 +183,35 @@ def _look_inside(module: str, given: Mapping[str, Any], place: Place, around: Su
         except BadInput:
             return
         load_step_file(path, apart)
-    elif around.bring_role:
-        around.bring_role(given, place, apart)
+    elif around.import_role:
+        around.import_role(values, place, apart)
 
 
 def _with_defaults(
-    given: Mapping[str, Any], module: str, keywords: Keywords, around: Surroundings
+    own: Mapping[str, Any], module: str, keywords: Keywords, around: Surroundings
 ) -> Mapping[str, Any]:
     result: dict[str, Any] = {}
     for layer in (*around.keywords.module_defaults, *keywords.module_defaults):
         for name, values in layer.items():
-            if module_index.canonical(str(name)) == module and isinstance(values, dict):
+            if isinstance(values, dict) and _names_module(str(name), module):
                 result.update(values)
-    return {**result, **given} if result else given
+    return {**result, **own} if result else own
 
 
-def _with_place(named: dict[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    if isinstance(given, Located):
+def _names_module(name: str, module: str) -> bool:
+    if name.startswith("group/"):
+        return external_modules.in_group(name, module)
+    return module_index.canonical(name) == module
+
+
+def _with_place(named: dict[str, Any], original: Mapping[str, Any]) -> Mapping[str, Any]:
+    if isinstance(original, Located):
         located = Located(named)
-        located.file, located.line, located.key_lines = given.file, given.line, given.key_lines
+        located.file, located.line, located.key_lines = (
+            original.file,
+            original.line,
+            original.key_lines,
+        )
         return located
     return named
 
@@ -321,31 +241,24 @@ def _register(task: Located) -> str | None:
 
 
 def _import(
-    task: Located, module: str, given: dict[str, Any], around: Surroundings
+    task: Located, module: str, values: dict[str, Any], around: Surroundings
 ) -> tuple[Node, ...]:
-    """What an import stands for: its own keywords hold for every step that comes in."""
+    """The steps of an import; its own keywords hold for each of them."""
     if "loop" in task or any(str(word).startswith("with_") for word in task):
         raise BadInput(
             f'an import cannot be looped; use "include_{module.rpartition("_")[2]}"', task.place()
         )
     cls = module_index.module_class(module)
-    named = arguments.checked_names(cls, given, module, task.place())
-    inside = replace(around, keywords=words.read_keywords(task).under(around.keywords))
+    named = arguments.checked_names(cls, values, module, task.place())
+    inside = replace(around, keywords=task_keywords.read_keywords(task).under(around.keywords))
+    named = {
+        name: rendered_at_load(value, module.removeprefix("play."), task.place(), inside)
+        for name, value in named.items()
+    }
     if module == "play.import_role":
-        if is_template(named["name"]):
-            raise BadInput(
-                'an imported role needs a plain name; use "include_role" for a name from a'
-                " template",
-                task.place(),
-            )
-        assert around.bring_role
-        return around.bring_role(named, task.place(), inside)
+        assert around.import_role
+        return around.import_role(named, task.place(), inside)
     file = str(named["file"])
-    if is_template(named["file"]):
-        raise BadInput(
-            'an imported file needs a plain name; use "include_tasks" for a name from a template',
-            task.place(),
-        )
     return load_step_file(find_step_file(file, task.place(), around), inside, task.place())
 
 

@@ -1,1 +1,1 @@
-"""What each run did, kept in run folders, and the lock that makes runs of one inventory take turns."""
+"""Run folders (the ledger), past runs, and the lock of an inventory."""

@@ -1,4 +1,4 @@
-"""One run at a time on an inventory: the second waits, and is told who holds the lock."""
+"""Inventory lock: one run at a time on an inventory; a second one waits and names the holder."""
 
 from __future__ import annotations
 
@@ -72,8 +72,7 @@ def _user() -> str:
 
 
 def _started_us(note: Path) -> bool:
-    """Whether we are a step of the run that holds the lock: it waits for us, so we work under its
-    lock."""
+    """Whether this process is a step of the run that holds the lock, and works under it."""
     try:
         held = read_json_object(note)
     except BadInput:
@@ -85,16 +84,16 @@ def _started_us(note: Path) -> bool:
 
 
 def _parent(pid: int) -> int:
-    """0 where it cannot be told."""
+    """0 if it cannot be found."""
     import subprocess
 
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except OSError:
-        told = subprocess.run(
+        output = subprocess.run(
             ["ps", "-o", "ppid=", "-p", str(pid)], capture_output=True, text=True, check=False
         ).stdout.strip()
-        return int(told) if told.isdigit() else 0
+        return int(output) if output.isdigit() else 0
 
 
 def _holder(note: Path) -> str:

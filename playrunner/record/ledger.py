@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import secrets
 import threading
 import time
@@ -15,10 +16,13 @@ from typing import Any
 
 from playrunner.errors import BadInput, NotWritten
 from playrunner.results import Recap, Result
+from playrunner.text import atomic_write
 from playrunner.text.safe_path import file_name
 from playrunner.text.streams import as_json
+from playrunner.vault.masking import masking
 
 KEPT_RUNS = 200  # older run folders are removed
+OPEN_SHARE = 16  # one in so many of the files that may be open is a host's log
 
 
 def state_directory() -> Path:
@@ -33,7 +37,7 @@ def state_directory() -> Path:
 
 @contextmanager
 def recording_in(folder: Path) -> Iterator[None]:
-    """What cannot be written there is said before a host is touched, with what to do about it."""
+    """Fail before a host is touched if the state folder cannot be written."""
     try:
         yield
     except TimeoutError:
@@ -58,8 +62,9 @@ class Ledger:
         self.run_id = f"{stamp}-{secrets.token_hex(3)}"
         self.folder = root / self.run_id
         self.lost: OSError | None = None
+        self._logs: dict[str, int] = {}
         self._lock = threading.Lock()
-        with recording_in(self.folder), _all_or_nothing(self.folder):
+        with recording_in(self.folder), _removed_on_failure(self.folder):
             self.folder.mkdir(parents=True, mode=0o700)
             (self.folder / "hosts").mkdir(mode=0o700)
             self._events = _opened(self.folder / "events.jsonl")
@@ -70,73 +75,85 @@ class Ledger:
 
     def event(self, kind: str, **facts: Any) -> None:
         line = as_json({"at": round(time.time(), 3), "event": kind, **facts}) + "\n"
-        with self._missing_if_full():
-            _append(self._events, line.encode())
+        self._write(None, line.encode())
 
     def intend(self, host: str, step: str, module: str, place: str) -> None:
-        self.event("intent", host=host, step=step, module=module, place=place)
+        self.event("intent", host=host, step=masking.text(step), module=module, place=place)
 
-    def hear(self, result: Result) -> None:
+    def add_result(self, result: Result) -> None:
         self.event(
             "outcome",
             host=result.host,
-            step=result.step,
+            step=masking.text(result.step),
             module=result.module,
             status=result.status,
             changed=result.changed,
             seconds=result.seconds,
             place=str(result.place),
-            **({"msg": result.message} if result.status in ("failed", "unreachable") else {}),
+            **(
+                {"msg": masking.text(result.message)}
+                if result.status in ("failed", "unreachable")
+                else {}
+            ),
         )
-        self.output(result.host, _log_text(result))
+        self.output(result.host, masking.text(_log_text(result)))
 
     def output(self, host: str, text: str) -> None:
         """A host's full output, in its own file."""
-        with self._missing_if_full():
-            # Not kept open: a run may have more hosts than a process may have open files.
-            log = _opened(self.folder / "hosts" / f"{file_name(host)}.log")
+        self._write(host, text.encode(errors="replace"))
+
+    def _write(self, host: str | None, data: bytes) -> None:
+        """Add to a host's log or to the events. One writer at a time, so that a partly written line
+        can be removed; the first reason why something is missing is kept."""
+        with self._lock:
             try:
-                _append(log, text.encode(errors="replace"))
-            finally:
-                os.close(log)
+                _append(self._events if host is None else self._log(host), data)
+            except OSError as error:
+                self.lost = self.lost or error
+
+    def _log(self, host: str) -> int:
+        log = self._logs.get(host)
+        if log is None:
+            most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+            if most != resource.RLIM_INFINITY and len(self._logs) >= max(1, most // OPEN_SHARE):
+                os.close(self._logs.pop(next(iter(self._logs))))
+            path = self.folder / "hosts" / f"{file_name(host)}.log"
+            log = self._logs[host] = _opened(path)
+        return log
 
     def close(self, recap: Recap, exit_code: int, seconds: float) -> None:
         self.event("end", exit_code=exit_code, seconds=round(seconds, 3))
         os.close(self._events)
+        with self._lock:
+            while self._logs:
+                os.close(self._logs.popitem()[1])
         summary = {
             "run_id": self.run_id,
             "exit_code": exit_code,
             "seconds": round(seconds, 3),
             "recap": recap.hosts,
             "slowest": [
-                {"seconds": taken, "host": host, "step": step}
+                {"seconds": taken, "host": host, "step": masking.text(step)}
                 for taken, host, step in recap.slowest
             ],
         }
-        scratch = self.folder / ".recap.json"
-        with self._missing_if_full(), _all_or_nothing(scratch):
-            scratch.write_text(as_json(summary, indent=2) + "\n")
-            scratch.replace(self.folder / "recap.json")
+        try:
+            # Not durable: every run writes one, and waiting for the disk would slow short runs.
+            atomic_write.write_text(
+                self.folder / "recap.json", as_json(summary, indent=2) + "\n", durable=False
+            )
             _forget_old(self.folder.parent)
+        except OSError as error:
+            self.lost = self.lost or error
 
     def loss(self) -> NotWritten:
-        """What to say when something is missing in the record."""
+        """The message about events that could not be recorded."""
         assert self.lost
         return NotWritten(
             f"the record of this run in {self.folder} is not complete:"
             f" {self.lost.strerror or self.lost}; the run itself went on; make room, or set"
             " PLAYRUNNER_STATE_HOME to another folder"
         )
-
-    @contextmanager
-    def _missing_if_full(self) -> Iterator[None]:
-        """One writer at a time, so that a line which does not fit can be taken back; the first
-        reason is kept."""
-        with self._lock:
-            try:
-                yield
-            except OSError as error:
-                self.lost = self.lost or error
 
     def _point_latest(self, root: Path) -> None:
         scratch = root / f".latest-{self.run_id}"
@@ -149,7 +166,7 @@ def _opened(path: Path) -> int:
 
 
 def _append(file: int, data: bytes) -> None:
-    """All of it or nothing: the next line must not be joined to the half of one."""
+    """Write the whole line or nothing, so that the next one does not join half a line."""
     written = os.write(file, data)
     if written < len(data):
         os.ftruncate(file, os.fstat(file).st_size - written)
@@ -157,16 +174,13 @@ def _append(file: int, data: bytes) -> None:
 
 
 @contextmanager
-def _all_or_nothing(path: Path) -> Iterator[None]:
+def _removed_on_failure(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError:
-        if path.is_dir():
-            import shutil
+        import shutil
 
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
         raise
 
 

@@ -1,5 +1,4 @@
-"""Past runs, read back: what a crash, a full disk or another program left in a record is passed
-over, and counted."""
+"""Past runs, read from their folders; lines that cannot be read are skipped and counted."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ class RunRecord:
     folder: Path
     command: str
     started: float
-    recap: Mapping[str, Any]  # empty when the run never came to its end
+    recap: Mapping[str, Any]  # empty when the run was cut short
 
 
 @dataclass
@@ -48,7 +47,7 @@ class Unreadable:
     parts: list[str] = field(default_factory=list)
 
     def warning(self) -> str:
-        """One line for whoever reads the rest; nothing when there is nothing to say."""
+        """One line about what could not be read; empty when everything could."""
         more = f" (and {len(self.parts) - 1} more like it)" if len(self.parts) > 1 else ""
         return f"{self.parts[0]} is no record of a run and is left out{more}" if self.parts else ""
 
@@ -88,7 +87,7 @@ def events(folder: Path, unreadable: Unreadable | None = None) -> Iterator[dict[
 
 
 def _lines(stream: Any) -> Iterator[bytes]:
-    """Line by line; of one that is too long only the beginning, which nobody can read."""
+    """Line by line; a line that is too long is cut, and then counts as unreadable."""
     while line := stream.readline(MOST_LINE):
         yield line
         while not line.endswith(b"\n") and (line := stream.readline(MOST_LINE)):
@@ -123,7 +122,7 @@ def _read(folder: Path, unreadable: Unreadable) -> RunRecord:
         with (folder / "recap.json").open("rb") as stream:
             recap = _mapping(stream.read(MOST_LINE), _RECAP)
     except FileNotFoundError:
-        pass  # it never came to its end
+        pass  # the run was cut short
     except OSError:
         recap = None
     if recap is None:

@@ -1,1 +1,1 @@
-"""Running plays, in reading order: run, execute, batch, host_run, start_step, pending, conditions."""
+"""Running plays; in reading order: run, execute, batch, host_run, start_step, pending."""

@@ -1,5 +1,4 @@
-"""Clouds: the accounts a run works in and the mark it leaves there, from the variables of the
-inventory."""
+"""CloudAccounts: the accounts a run works in and the tags it sets, from inventory variables."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from playrunner.aws.client import Account, AwsSettings, settings_of
-from playrunner.cloud.intents import Intents
+from playrunner.cloud.call_log import CallLog
 from playrunner.cloud.owner import Owner, owner_of
 from playrunner.errors import BadInput
 from playrunner.record.ledger import Ledger
@@ -22,11 +21,11 @@ if TYPE_CHECKING:
     from playrunner.kube.client.config import KubeSettings
 
 
-class Clouds:
-    """One run's accounts, each made when first asked for."""
+class CloudAccounts:
+    """One run's accounts, each opened when it is first needed."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self.intents = Intents(ledger)
+        self.call_log = CallLog(ledger)
         self._run = ledger.run_id
         self._accounts: dict[AwsSettings, Account] = {}
         self._projects: dict[GcpSettings, Project] = {}
@@ -48,8 +47,7 @@ class Clouds:
 
     def kube(self, scope: Scope) -> Cluster:
         from playrunner.kube.client.client import Cluster
-        from playrunner.kube.client.config import settings_of
-        from playrunner.kube.client.open import open_transport
+        from playrunner.kube.client.config import open_transport, settings_of
 
         settings = settings_of(lambda name: _value(scope, name))
         with self._lock:
@@ -61,12 +59,12 @@ class Clouds:
         name = _value(scope, "cluster_name")
         if not name:
             raise BadInput(
-                "cluster_name is not set; it marks everything that is made: give it in the"
+                "cluster_name is not set; every resource is tagged with it: set it in the"
                 " inventory (all: vars:)"
             )
         return owner_of(str(name), self._run, str(_value(scope, "ttl")))
 
 
 def _value(scope: Scope, name: str) -> Any:
-    found = setting(scope, name)
-    return "" if found is MISSING or found is None else found
+    value = setting(scope, name)
+    return "" if value is MISSING or value is None else value

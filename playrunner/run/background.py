@@ -1,8 +1,8 @@
-"""Background: steps whose work goes on elsewhere (a cloud), each in a thread of its own.
+"""Background: steps that wait for a service (a cloud), each in a thread of its own.
 
-A step starts at once and waits only for the registered values it reads: what reads what is the
-graph of a run, and nobody has to write it down. Who read which name is remembered, since taking
-things away goes the same ways backwards.
+A step starts at once and waits only for the registered values it reads, so the dependency graph of
+a run follows from its variables. The names each step read are kept: deleting goes through the same
+graph backwards.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping
 
 from playrunner.errors import Interrupted
 from playrunner.run.batch import Batch
-from playrunner.run.inflight import Flight, Turn
-from playrunner.variables.scope import Waiter
+from playrunner.run.inflight import InFlightStep, LoopItem
+from playrunner.variables.waiter import Waiter
 
 LOOK_SECONDS = 0.2  # how soon a waiting step notices that the run is being stopped
 
 
-class Abandoned(Interrupted):
-    """Another step failed: nothing new is begun, and nothing is waited for."""
+class StepCancelled(Interrupted):
+    """Another step failed: this one starts nothing new and stops waiting."""
 
 
 class Background:
@@ -27,102 +27,101 @@ class Background:
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
-        self._flights: list[Flight] = []
+        self._inflight_steps: list[InFlightStep] = []
         self._stopped = threading.Event()
 
     def start(
-        self, flight: Flight, fill: Callable[[], None], take_in: Callable[[Flight], None]
+        self,
+        inflight: InFlightStep,
+        fill: Callable[[], None],
+        process_result: Callable[[InFlightStep], None],
     ) -> None:
-        """Have a step filled with its turns by a thread; its result is taken in as soon as it is
-        there."""
-        flight.landed = threading.Event()
-        self._flights.append(flight)
+        """Run a step in a thread; its result is processed as soon as it is known."""
+        inflight.done = threading.Event()
+        self._inflight_steps.append(inflight)
 
         def work() -> None:
-            assert flight.landed
+            assert inflight.done
             try:
                 fill()
-                take_in(flight)
+                process_result(inflight)
             except Interrupted:
-                flight.abandoned = True
-            # A defect: raised again by the host's own thread, which knows how to tell it
+                inflight.cancelled = True
+            # A defect: raised again in the host's own thread, which reports it
             except Exception as problem:
-                flight.problem = problem
+                inflight.problem = problem
             finally:
-                flight.landed.set()
+                inflight.done.set()
 
-        threading.Thread(target=work, name=flight.step.title, daemon=True).start()
+        threading.Thread(target=work, name=inflight.step.title, daemon=True).start()
 
-    def wait(self, flight: Flight) -> Flight:
-        """Wait for a step; gives the one that has come to its end: this, or another that failed
-        meanwhile."""
-        assert flight.landed
-        while not flight.landed.wait(LOOK_SECONDS):
-            self._batch.check_going()
+    def wait(self, inflight: InFlightStep) -> InFlightStep:
+        """Wait for a step; returns the step that ended: this one, or another that failed first."""
+        assert inflight.done
+        while not inflight.done.wait(LOOK_SECONDS):
+            self._batch.check_running()
             failed = next(
                 (
-                    one
-                    for one in self._flights
-                    if one.landed and one.landed.is_set() and _has_failed(one)
+                    other
+                    for other in self._inflight_steps
+                    if other.done and other.done.is_set() and _has_failed(other)
                 ),
                 None,
             )
             if failed:
                 return failed
-        return flight
+        return inflight
 
-    def check_going(self) -> None:
+    def check_running(self) -> None:
         if self._stopped.is_set():
-            raise Abandoned("another step failed")
-        self._batch.check_going()
+            raise StepCancelled("another step failed")
+        self._batch.check_running()
 
     def sleep(self, seconds: float) -> None:
-        """A pause that ends early when the run does."""
+        """Sleep; ends early when the run is stopped."""
         if self._stopped.wait(min(seconds, LOOK_SECONDS)):
-            raise Abandoned("another step failed")
+            raise StepCancelled("another step failed")
         self._batch.sleep(seconds - LOOK_SECONDS)
-        self.check_going()
+        self.check_running()
 
-    def stop(self) -> list[Flight]:
-        """End what waits, let what is being asked for be asked, and say which steps were given up."""
+    def stop(self) -> list[InFlightStep]:
+        """Stop the waiting steps, let calls in progress finish, and return the cancelled steps."""
         self._stopped.set()
-        for flight in self._flights:
-            if flight.landed:
-                flight.landed.wait()
-        given_up = [flight for flight in self._flights if flight.abandoned]
-        self._flights.clear()
+        for inflight in self._inflight_steps:
+            if inflight.done:
+                inflight.done.wait()
+        cancelled = [inflight for inflight in self._inflight_steps if inflight.cancelled]
+        self._inflight_steps.clear()
         self._stopped.clear()
-        return given_up
+        return cancelled
 
 
-class Branch(Waiter):
-    """How one step in the background waits for values: each by its name, nothing else."""
+class BackgroundWaiter(Waiter):
+    """How a background step waits: for the registered names it reads, and for nothing else."""
 
     def __init__(
-        self, background: Background, producers: Mapping[str, Flight], others: Waiter
+        self, background: Background, producers: Mapping[str, InFlightStep], others: Waiter
     ) -> None:
         self._background, self._others = background, others
-        self._producers = dict(
-            producers
-        )  # as they stand when the step is started: later ones are not for it
-        self.tentative = others.tentative
+        self._producers = dict(producers)  # only those that were started before this step
+        self.tentative, self.position = others.tentative, others.position
         self.read: set[str] = set()
 
-    def settle(self) -> None:
-        """Nothing: what a template looks up besides names (files, the environment) is taken as it
-        is found."""
+    def wait_for_steps(self) -> None:
+        """Does nothing: files and environment variables that a template reads are taken as they
+        are."""
 
     def wait_for(self, name: str) -> None:
-        flight = self._producers.get(name)
-        if flight is None:
+        inflight = self._producers.get(name)
+        if inflight is None:
             return
         self.read.add(name)
-        if flight.landed is None:
+        if inflight.done is None:
             return
-        while not flight.landed.wait(LOOK_SECONDS):
-            self._background.check_going()
-        if flight.abandoned or _has_failed(flight):
-            raise Abandoned(f"{flight.title} failed")
+        while not inflight.done.wait(LOOK_SECONDS):
+            self._background.check_running()
+        if inflight.cancelled or _has_failed(inflight):
+            raise StepCancelled(f"{inflight.title} failed")
 
     def wait_for_all_hosts(self) -> None:
         self._others.wait_for_all_hosts()
@@ -131,21 +130,21 @@ class Branch(Waiter):
         self._others.wait_for_host(host)
 
 
-def _has_failed(flight: Flight) -> bool:
-    return flight.problem is not None or (flight.known_failure() and not flight.ignored)
+def _has_failed(inflight: InFlightStep) -> bool:
+    return inflight.problem is not None or (inflight.known_failure() and not inflight.ignored)
 
 
-def side_by_side(turns: list[Turn], launch: Callable[[Turn], None]) -> None:
-    """The items of a loop, all at once; what one of them raises is raised when all have ended."""
+def side_by_side(items: list[LoopItem], launch: Callable[[LoopItem], None]) -> None:
+    """Run all items of a loop at once; the first exception is raised when all have ended."""
     problems: list[BaseException] = []
 
-    def one(turn: Turn) -> None:
+    def run(item: LoopItem) -> None:
         try:
-            launch(turn)
+            launch(item)
         except BaseException as problem:  # raised again below, in the thread that waits
             problems.append(problem)
 
-    threads = [threading.Thread(target=one, args=(turn,), daemon=True) for turn in turns]
+    threads = [threading.Thread(target=run, args=(item,), daemon=True) for item in items]
     for thread in threads:
         thread.start()
     for thread in threads:

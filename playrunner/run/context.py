@@ -1,24 +1,27 @@
-"""Context: all that a module which runs on the controller may use."""
+"""Context: what a module that runs on the controller may use."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from playrunner.aws.client import Aws
 from playrunner.cloud.owner import Owner
 from playrunner.errors import NotYet, UndefinedVariable
+from playrunner.hostside.state import Change
 from playrunner.inventory.inventory import Inventory
-from playrunner.run.accounts import Clouds
-from playrunner.ssh.connection import Connection
+from playrunner.run.accounts import CloudAccounts
+from playrunner.ssh.connection import Channel, Connection
 from playrunner.text.written import Written
 from playrunner.variables.scope import Scope
 
 if TYPE_CHECKING:
     from playrunner.gcp.client import Gcp
     from playrunner.kube.client.client import Kube
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -30,30 +33,34 @@ class Context:
     inventory: Inventory
     check: bool
     diff: bool
-    connection: Callable[[], Connection]  # opened when first asked for
+    connection: Callable[[], Connection]  # opened when first called
     reset_connection: Callable[[], None]
-    on_host: Callable[
-        [str, dict[str, Any]], tuple[dict[str, Any], bytes]
-    ]  # another module, on the step's host
+    # Starts a command line on the host as the step's user, and gives its standard error
+    start: Callable[[str], tuple[Channel, Callable[[], str]]]
+    # Runs another module on the step's host: its values and body
+    on_host: Callable[[str, dict[str, Any]], tuple[dict[str, Any], bytes]]
     sleep: Callable[[float], None]
     show: Callable[[str], None]
     ask: Callable[[str, bool], str]
-    clouds: Clouds
-    subject: str  # what the step is about, in the ledger's words
+    clouds: CloudAccounts
+    subject: str  # the step's title, as in the ledger
     progress: Callable[[str], None]  # what a service is doing while a step waits for it
     warnings: list[str] = field(default_factory=list)
+    # What the step asked of a cloud so far, oldest first
+    applied: list[Change] = field(default_factory=list)
     _aws: Aws | None = None
     _gcp: Gcp | None = None
     _kube: Kube | None = None
     _owner: Owner | None = None
+    _once: dict[str, Any] = field(default_factory=dict)
 
     @property
     def aws(self) -> Aws:
-        # Not a cached_property: before Python 3.12 all instances share its lock, and finding an
-        # account out may have to wait.
+        # Not a cached_property: before Python 3.12 all instances share its lock, and looking up an
+        # account may take long.
         if self._aws is None:
             self._aws = Aws(
-                self.clouds.aws(self.scope), self.subject, self.clouds.intents, self.sleep
+                self.clouds.aws(self.scope), self.subject, self.clouds.call_log, self.sleep
             )
         return self._aws
 
@@ -63,7 +70,7 @@ class Context:
             from playrunner.gcp.client import Gcp
 
             self._gcp = Gcp(
-                self.clouds.gcp(self.scope), self.subject, self.clouds.intents, self.sleep
+                self.clouds.gcp(self.scope), self.subject, self.clouds.call_log, self.sleep
             )
         return self._gcp
 
@@ -73,7 +80,7 @@ class Context:
             from playrunner.kube.client.client import Kube
 
             self._kube = Kube(
-                self.clouds.kube(self.scope), self.subject, self.clouds.intents, self.sleep
+                self.clouds.kube(self.scope), self.subject, self.clouds.call_log, self.sleep
             )
         return self._kube
 
@@ -84,30 +91,36 @@ class Context:
         return self._owner
 
     def refresh(self) -> None:
-        """What was read before is not good enough any more."""
-        for one in (self._aws, self._gcp, self._kube):
-            if one is not None:
-                one.refresh()
+        """Forget what the clients have read so far."""
+        for client in (self._aws, self._gcp, self._kube):
+            if client is not None:
+                client.refresh()
 
     def truth(self, condition: Any) -> bool:
-        return self.scope.world.templar.truth(condition, self.scope)
+        return self.scope.run_vars.templar.truth(condition, self.scope)
 
     def evaluate(self, expression: str) -> Any:
-        """The value of an expression: a module's own, or one that `raw` handed to it as the
-        playbook has it."""
-        own = Written(expression) if type(expression) is str else expression
-        return self.scope.world.templar.evaluate(own, self.scope)
+        """The value of an expression: a module's own, or an argument listed in `raw`."""
+        text = Written(expression) if type(expression) is str else expression
+        return self.scope.run_vars.templar.evaluate(text, self.scope)
 
     def render(self, value: Any) -> Any:
-        return self.scope.world.templar.render(value, self.scope)
+        return self.scope.run_vars.templar.render(value, self.scope)
 
     def render_file(self, path: Path, **settings: Any) -> str:
-        return self.scope.world.templar.render_file(
+        return self.scope.run_vars.templar.render_file(
             path.read_text(), self.scope, name=str(path), **settings
         )
 
     def find(self, path: str, folder: str) -> Path:
         return self.scope.find(path, folder)
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """A value that the step works out once and keeps, such as a parsed file."""
+        if name not in self._once:
+            self._once[name] = make()
+        value: T = self._once[name]
+        return value
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)

@@ -1,5 +1,4 @@
-"""Controller: steps that are done here, not by an agent on a host: variables, includes, and things
-in a cloud."""
+"""ControllerSteps: steps that run on the controller: variables, includes, and cloud resources."""
 
 from __future__ import annotations
 
@@ -7,47 +6,52 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from playrunner.cloud.reconcile import settle
+from playrunner.cloud.reconcile import reconcile
 from playrunner.cloud.resource import CloudModule
 from playrunner.hostside.module import Failed, Module, Probe
 from playrunner.hostside.perform import perform
-from playrunner.playbook import module_index
+from playrunner.playbook import external_modules, module_index
 from playrunner.run.context import Context
-from playrunner.run.host_request import Requests
-from playrunner.run.inflight import Flight, Turn
-from playrunner.run.run_state import Shared
-from playrunner.ssh.dispatcher import Courier
+from playrunner.run.host_request import HostRequests
+from playrunner.run.inflight import InFlightStep, LoopItem
+from playrunner.run.run_state import RunState
+from playrunner.ssh.become_prompt import start_command
+from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.text.written import authored
-from playrunner.variables.scope import Waiter
+from playrunner.variables.waiter import Waiter
 
 Sleep = Callable[[float], None]
 
 
-class Controller:
-    """One strand's way of doing steps itself."""
+class ControllerSteps:
+    """Runs the steps of one host that need no agent."""
 
     def __init__(
         self,
-        shared: Shared,
-        requests: Requests,
-        courier: Courier,
+        shared: RunState,
+        requests: HostRequests,
+        dispatcher: AgentDispatcher,
         host: str,
         waiter: Waiter,
         sleep: Sleep,
         background_sleep: Sleep,
     ) -> None:
-        self.shared, self.requests, self.courier, self.host, self.waiter = (
+        self.shared, self.requests, self.dispatcher, self.host, self.waiter = (
             shared,
             requests,
-            courier,
+            dispatcher,
             host,
             waiter,
         )
         self.sleep, self.background_sleep = sleep, background_sleep
 
-    def do(self, flight: Flight, turn: Turn) -> dict[str, Any]:
-        """A module that runs on the controller."""
-        step, scope = flight.step, turn.scope
+    def do(self, inflight: InFlightStep, item: LoopItem) -> dict[str, Any]:
+        """Run a module on the controller; returns its values."""
+        step, scope = inflight.step, item.scope
+        if external_modules.has_action(step.module):
+            from playrunner.run.external.action_step import run_action_step
+
+            return run_action_step(inflight, item, self.shared, self.requests, self.dispatcher)
         cls = module_index.module_class(step.module)
         survey = self.shared.survey
         given = (survey if survey and cls.in_background else self.requests).arguments_of(
@@ -56,10 +60,10 @@ class Controller:
         if step.module in ("play.include_tasks", "play.include_role"):
             return {"changed": False, "include": given}
         module = cls(**given)
-        ctx = self._context(flight, turn, module)
+        ctx = self._context(inflight, item, module)
         try:
             values = (
-                self._brought(flight, turn, module, ctx)
+                self._run_in_background(inflight, item, module, ctx)
                 if cls.in_background
                 else perform(module, ctx)
             )
@@ -69,15 +73,17 @@ class Controller:
             values = {name: authored(value) for name, value in values.items()}
         if ctx.warnings:
             values["warnings"] = ctx.warnings
-        if step.module == "play.set_fact" and not flight.facts_for:
+        if step.module == "play.set_fact" and not inflight.facts_for:
             self.waiter.tentative.update(values.get("ansible_facts", {}))
             if any(name.startswith("ansible_") for name in values.get("ansible_facts", {})):
                 self.requests.forget_targets()
         return values
 
-    def _brought(self, flight: Flight, turn: Turn, module: Module, ctx: Context) -> dict[str, Any]:
-        """A step in the background, once everything it reads is known."""
-        step, report = flight.step, self.shared.report
+    def _run_in_background(
+        self, inflight: InFlightStep, item: LoopItem, module: Module, ctx: Context
+    ) -> dict[str, Any]:
+        """Run a background step, once the variables it reads are known."""
+        step, report = inflight.step, self.shared.report
         self.shared.ledger.intend(self.host, ctx.subject, step.module, str(step.place))
         started = time.monotonic()
         report.progress(self.host, ctx.subject)
@@ -85,43 +91,46 @@ class Controller:
             if not isinstance(module, CloudModule):
                 return perform(module, ctx)
             if self.shared.survey:
-                kept = self.requests.flag(step.keep, turn.scope)
-                return {**self.shared.survey.look(module, ctx, flight, kept)}
-            values = settle(module, ctx)
+                kept = self.requests.flag(step.keep, item.scope)
+                return {**self.shared.survey.look(module, ctx, inflight, kept)}
+            values = reconcile(module, ctx)
             return {**values, "foreseen": True} if ctx.check and values["changed"] else values
         finally:
-            turn.seconds = time.monotonic() - started
-            report.settled(self.host, ctx.subject)
+            item.seconds = time.monotonic() - started
+            report.progress_ends(self.host, ctx.subject)
 
-    def _context(self, flight: Flight, turn: Turn, module: Module) -> Context:
-        shared, step, scope = self.shared, flight.step, turn.scope
-        title = f"{flight.title} ({turn.label})" if turn.label else flight.title
+    def _context(self, inflight: InFlightStep, item: LoopItem, module: Module) -> Context:
+        shared, step, scope = self.shared, inflight.step, item.scope
+        title = f"{inflight.title} ({item.label})" if item.label else inflight.title
 
         def on_host(module: str, given: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-            parcel = self.courier.send(
-                self.requests.seat_of(step, scope), module, {"args": given, "halt": False}
+            agent_request = self.dispatcher.send(
+                self.requests.agent_key(step, scope), module, {"args": given, "halt": False}
             )
-            return self.courier.wait(parcel), parcel.body
+            return self.dispatcher.wait(agent_request), agent_request.body
 
-        # A survey looks once: what is waited for when things are made may never come when they go.
+        # A survey does not wait: what is waited for on creation may never happen on deletion.
         check = self.requests.checks(step, scope) or (
             shared.survey is not None and isinstance(module, Probe)
         )
         return Context(
             self.host,
             scope,
-            shared.world.inventory,
+            shared.run_vars.inventory,
             check,
             shared.options.diff,
-            connection=lambda: shared.pool.get(self.requests.seat_of(step, scope).target),
-            reset_connection=lambda: self.courier.reset(self.requests.seat_of(step, scope)),
+            connection=lambda: shared.pool.get(self.requests.agent_key(step, scope).target),
+            reset_connection=lambda: self.dispatcher.reset(self.requests.agent_key(step, scope)),
+            start=lambda line: start_command(
+                self.requests.agent_key(step, scope), shared.pool, line
+            ),
             on_host=on_host,
             sleep=self.background_sleep if module.in_background else self.sleep,
-            show=lambda text: None if flight.hidden else shared.report.output(self.host, text),
+            show=lambda text: None if inflight.hidden else shared.report.output(self.host, text),
             ask=shared.report.ask,
             clouds=shared.clouds,
             subject=title,
             progress=lambda text: shared.report.progress(
-                self.host, title, "" if flight.hidden else text
+                self.host, title, "" if inflight.hidden else text
             ),
         )

@@ -1,4 +1,4 @@
-"""Execution: plays in order, their hosts side by side, until all is done, failed or interrupted."""
+"""Execution: runs plays in order, their hosts in parallel, until done, failed or interrupted."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from playrunner.errors import Interrupted
 from playrunner.inventory import patterns
-from playrunner.model import Play
+from playrunner.model import Play, Position
 from playrunner.playbook import keyword_values
 from playrunner.results import Recap
 from playrunner.run.batch import Batch
-from playrunner.run.host_run import Strand
-from playrunner.run.run_state import Shared
+from playrunner.run.host_run import HostRun
+from playrunner.run.run_state import RunState
 from playrunner.run.selection import batches, ordered
 from playrunner.ssh import session
 from playrunner.text.written import Written, written
@@ -25,13 +25,13 @@ from playrunner.variables.scope import Scope
 class Execution:
     """One run from its first play to its last."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: RunState) -> None:
         self.shared = shared
         self._slots = threading.Semaphore(shared.options.forks)
-        self._going = threading.Event()
-        self._going.set()
+        self._running = threading.Event()
+        self._running.set()
         self._batch: Batch | None = None
-        self._stopped = False  # no host is left, or one failed where none may
+        self._stopped = False  # all hosts failed, or the play was aborted
 
     def play_all(self, plays: Sequence[Play]) -> Recap:
         try:
@@ -39,6 +39,7 @@ class Execution:
                 if self._stopped:
                     break
                 self.shared.play_number, self.shared.play_ended = number, False
+                self.shared.ended_badly |= self.shared.failed_hosts
                 self.shared.plan = replace(self.shared.plan, play_number=number)
                 self.play(play)
         except KeyboardInterrupt:
@@ -46,19 +47,25 @@ class Execution:
         return self.shared.recap
 
     def play(self, play: Play) -> None:
-        shared, world = self.shared, self.shared.world
-        world.inventory = world.inventory.with_adjacent(play.directory)
-        scope = Scope(world, "localhost")
+        shared, run_vars = self.shared, self.shared.run_vars
+        run_vars.inventory = run_vars.inventory.with_adjacent(play.directory)
+        scope = Scope(run_vars, "localhost")
         hosts = patterns.select(
-            world.inventory, world.templar.render(play.hosts, scope), shared.options.limit or None
+            run_vars.inventory,
+            run_vars.templar.render(play.hosts, scope),
+            shared.options.limit or None,
         )
-        names = ordered([host for host in hosts if host not in shared.gone], play.order)
+        names = ordered([host for host in hosts if host not in shared.failed_hosts], play.order)
         variables = self._variables(play, hosts)
         shared.report.play_starts(play, names)
+        if shared.callbacks:
+            shared.callbacks.play_starts(play)
         for host in names:
             shared.recap.touch(host)
-            world.inventory.variables(host)  # a bad vars file is found before any host is touched
-        serial = [world.templar.render(size, scope) for size in play.serial]
+            run_vars.inventory.variables(
+                host
+            )  # reads vars files: errors come before any host is touched
+        serial = [run_vars.templar.render(size, scope) for size in play.serial]
         for group in batches(names, serial, play.place):
             self._stopped = not self._run_batch(play, variables, group)
             if self._stopped or shared.play_ended:
@@ -70,11 +77,12 @@ class Execution:
             play,
             {
                 "ansible_play_hosts_all": list(hosts),
-                "ansible_play_hosts": lambda: [host for host in hosts if host not in self._lost()],
-                "play_hosts": lambda: [host for host in hosts if host not in self._lost()],
-                "ansible_play_batch": lambda: self._batch.active if self._batch else list(hosts),
-                "ansible_play_role_names": [role.name for role in play.roles],
-                "ansible_role_names": [role.name for role in play.roles],
+                "ansible_play_hosts": lambda position: self._remaining(hosts, position),
+                "play_hosts": lambda position: self._remaining(hosts, position),
+                "ansible_play_batch": lambda position: (
+                    self._batch.remaining(position) if self._batch else list(hosts)
+                ),
+                **_role_names(play),
             },
             prompted=self._prompt(play),
         )
@@ -86,7 +94,7 @@ class Execution:
         answers = {}
         for prompt in play.vars_prompt:
             name = str(prompt["name"])
-            if name not in self.shared.world.extra:
+            if name not in self.shared.run_vars.extra:
                 shown = self.shared.report.ask(
                     str(prompt.get("prompt") or name), not prompt.get("private", True)
                 )
@@ -97,30 +105,44 @@ class Execution:
     def _most_failed(self, play: Play) -> float | None:
         if play.max_fail_percentage is None:
             return None
-        scope = Scope(self.shared.world, "localhost")
+        scope = Scope(self.shared.run_vars, "localhost")
         return keyword_values.number(
             "max_fail_percentage", play.max_fail_percentage, scope, play.place
         )
 
-    def _lost(self) -> set[str]:
-        batch = self._batch
-        return self.shared.gone | (batch.failed | batch.unreachable if batch else set())
+    def _remaining(self, hosts: Sequence[str], position: Position | None) -> list[str]:
+        """The play's hosts, without those that had failed or ended before this position."""
+        batch, failed = self._batch, self.shared.failed_hosts
+        return [
+            host
+            for host in hosts
+            if host not in failed and not (batch and batch.has_left(host, position))
+        ]
 
     def _run_batch(self, play: Play, variables: PlayVariables, hosts: list[str]) -> bool:
-        """The hosts through the play; False when none of them is left, which ends the run."""
+        """Run the play on these hosts; False when all of them failed, which ends the run."""
         lockstep = bool(
             play.any_errors_fatal
             or play.max_fail_percentage is not None
             or play.strategy.endswith("linear")
+            # Hosts that are this machine see each other's files, so their order matters
+            or any(not self._needs_ssh(host) for host in hosts)
+            or play.keywords.connection == "local"
         )
         batch = self._batch = Batch(
-            hosts, self._slots, self._going, lockstep, self._most_failed(play)
+            hosts, self._slots, self._running, lockstep, self._most_failed(play)
         )
+        run_vars = self.shared.run_vars
+        run_vars.start_batch()
         if any(self._needs_ssh(host) for host in hosts):
             session.prepare()
         threads = [
             threading.Thread(
-                target=Strand(self.shared, batch, variables, host).go, name=host, daemon=True
+                target=HostRun(
+                    self.shared, batch, variables, host, is_local=not self._needs_ssh(host)
+                ).go,
+                name=host,
+                daemon=True,
             )
             for host in hosts
         ]
@@ -136,15 +158,30 @@ class Execution:
             for thread in threads:
                 thread.join(5)
             raise
-        self.shared.gone |= batch.failed | batch.unreachable
-        return batch.doomed_at is None and len(batch.failed | batch.unreachable) < len(hosts)
+        batch.mark_rest()
+        left = batch.failed | batch.unreachable | batch.marked
+        self.shared.failed_hosts |= left
+        self.shared.ended_badly |= batch.failed
+        return batch.aborted_at is None and len(left) < len(hosts)
 
     def _needs_ssh(self, host: str) -> bool:
-        told = self.shared.world.inventory.variables(host).get("ansible_connection")
-        return told is None or told.value != "local"
+        connection = self.shared.run_vars.inventory.variables(host).get("ansible_connection")
+        return connection is None or connection.value != "local"
 
     def interrupt(self, batch: Batch) -> None:
-        """Ctrl-C: remote work ends, hosts stop where they are."""
-        self._going.clear()
+        """Ctrl-C: stop remote work, and every host at its current step."""
+        self._running.clear()
         batch.wake()
         self.shared.agents.close()
+
+
+def _role_names(play: Play) -> dict[str, list[str]]:
+    """The names of a play's roles: those that it lists itself, and those that they depend on."""
+    listed = list(dict.fromkeys(role.name for role in play.roles if not role.parents))
+    needed = list(dict.fromkeys(role.name for role in play.roles if role.parents))
+    return {
+        "role_names": listed,
+        "ansible_play_role_names": listed,
+        "ansible_dependent_role_names": needed,
+        "ansible_role_names": list(dict.fromkeys((*needed, *listed))),
+    }

@@ -1,27 +1,35 @@
-"""What a host is asked to do: a step's arguments rendered, its files shipped, and who does it
-where."""
+"""HostRequests: what an agent is asked to do: a step's rendered arguments, its files, and which
+agent (host and become user) it goes to."""
 
 from __future__ import annotations
 
-import getpass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-from playrunner.errors import BadInput, StepFailed
+from playrunner.config.ansible_config import ansible_config
+from playrunner.errors import BadInput, StepFailed, UndefinedVariable
 from playrunner.hostside.module import Module
 from playrunner.inventory.inventory import LOCALHOST_NAMES
 from playrunner.model import Step
-from playrunner.playbook import arguments, keyword_values, module_index
-from playrunner.run.inflight import Flight
-from playrunner.run.run_state import Shared
-from playrunner.ssh.agent_code import Seat
-from playrunner.ssh.targets import Become, Target, target_of
-from playrunner.text.written import authored
+from playrunner.playbook import arguments, external_modules, keyword_values, module_index
+from playrunner.run.external.external_request import external_arguments, without_omitted
+from playrunner.run.inflight import InFlightStep
+from playrunner.run.run_state import RunState
+from playrunner.run.template_names import template_names
+from playrunner.run.whole_arguments import with_whole_arguments
+from playrunner.ssh.agent_code import AgentKey
+from playrunner.ssh.targets import (
+    BECOME_METHODS,
+    Become,
+    Target,
+    refused_method,
+    target_of,
+)
+from playrunner.text.written import DecryptedText, TemplateText, authored
 from playrunner.variables.host_memory import OMIT
 from playrunner.variables.origins import keyword, setting
 from playrunner.variables.scope import Scope, contains_template
 from playrunner.variables.templating import MISSING
+from playrunner.vault.envelope import is_encrypted
 
 TEMPLATE_SETTINGS = (
     "trim_blocks",
@@ -36,42 +44,49 @@ TEMPLATE_SETTINGS = (
 )
 
 
-class Requests:
-    """Makes one strand's requests."""
+class HostRequests:
+    """Makes the requests of one host's steps."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: RunState) -> None:
         self._shared = shared
-        self._targets: dict[str, Target] = {}  # how each host is reached, worked out once a play
+        self._targets: dict[str, Target] = {}  # how each host is reached, found once per play
+        self._task_timeout = ansible_config().get("task_timeout")
 
     def arguments_of(self, step: Step, scope: Scope) -> dict[str, Any]:
-        """The arguments as the module takes them: rendered, omitted ones gone, in their types,
-        files in place of names."""
-        cls, templar = module_index.module_class(step.module), scope.world.templar
+        """The arguments as the module takes them: rendered, converted to their types, without
+        omitted ones, file names replaced by uploads."""
+        if step.whole:
+            step = with_whole_arguments(step, scope)
+        if external_modules.is_external(step.module):
+            return external_arguments(step, scope, self._shared)
+        cls, templar = module_index.module_class(step.module), scope.run_vars.templar
         render = _kept if cls.takes_any else templar.render
-        given = {
-            name: value if name in cls.raw else render(value, scope, keys=False)
-            for name, value in step.arguments.items()
-        }
-        given = {name: without_omitted(value) for name, value in given.items() if value is not OMIT}
+        values: dict[str, Any] = {}
+        for name, value in step.arguments.items():
+            # Most arguments are constants: a call for each of them on each host adds up
+            if isinstance(value, (TemplateText, dict, list)):
+                if name not in cls.raw:
+                    value = render(value, scope, keys=False)
+                value = without_omitted(value)
+            if value is not OMIT:
+                values[name] = value
         if cls.takes_any:
-            return {str(templar.render(name, scope)): value for name, value in given.items()}
-        missing = [
-            name
-            for name, field in arguments.fields(cls).items()
-            if field.required and name not in given
-        ]
+            return {str(templar.render(name, scope)): value for name, value in values.items()}
+        missing = [name for name in arguments.required(cls) if name not in values]
         if missing:
-            raise StepFailed(f'{step.module} needs the argument "{missing[0]}"')
-        converted = arguments.converted(cls, given, step.module, step.place, final=True)
-        return self._shipped(cls, converted, step, scope)
+            raise StepFailed(arguments.missing_text(missing, cls))
+        converted = arguments.converted(cls, values, step.module, step.place, final=True)
+        return self._with_files(cls, converted, step, scope)
 
-    def request_of(self, flight: Flight, scope: Scope, given: dict[str, Any]) -> dict[str, Any]:
-        step, options = flight.step, self._shared.options
-        words = step.keywords
+    def request_of(
+        self, inflight: InFlightStep, scope: Scope, rendered: dict[str, Any]
+    ) -> dict[str, Any]:
+        step, options = inflight.step, self._shared.options
+        keywords = step.keywords
         request: dict[str, Any] = {
-            "args": given,
+            "args": rendered,
             "halt": (
-                not flight.ignored
+                not inflight.ignored
                 and step.failed_when is None
                 and step.until is None
                 and step.retries is None
@@ -80,38 +95,39 @@ class Requests:
         if self.checks(step, scope):
             request["check"] = True
         if options.rollback or (
-            options.diff if words.diff is None else self.flag(words.diff, scope)
+            options.diff if keywords.diff is None else self.flag(keywords.diff, scope)
         ):
             request["diff"] = True
-        if flight.hidden:
+        if inflight.hidden:
             request["live"] = False
-        if flight.looped:
-            request["group"] = id(flight)
-        environment = _environment(step, scope) if words.environment else {}
+        if inflight.looped:
+            request["group"] = id(inflight)
+        environment = _environment(step, scope) if keywords.environment else {}
         if step.async_seconds or step.module == "host.async_status":
             folder = scope.lookup("ansible_async_dir")
             environment.update({} if folder is MISSING else {"PLAYRUNNER_ASYNC_DIR": str(folder)})
         if environment:
             request["env"] = environment
-        if words.timeout:
-            request["timeout"] = keyword_values.number("timeout", words.timeout, scope, step.place)
+        limit = keywords.timeout if keywords.timeout is not None else self._task_timeout
+        if limit:
+            request["timeout"] = keyword_values.number("timeout", limit, scope, step.place)
         if step.async_seconds:
             request["async"] = keyword_values.whole("async", step.async_seconds, scope, step.place)
             if request["async"] <= 0 or request.get("check"):
                 del request["async"]
         return request
 
-    def seat_of(self, step: Step, scope: Scope) -> Seat:
-        """Which agent does the step: the host's own or the one it is delegated to, as the user it
-        becomes."""
+    def agent_key(self, step: Step, scope: Scope) -> AgentKey:
+        """The agent that runs the step: of the host or of the one it is delegated to, as the
+        become user."""
         other = delegate(step, scope)
-        return Seat(self._target(step, scope, other), self._become(step, scope, other))
+        return AgentKey(self._target(step, scope, other), self._become(step, scope, other))
 
     def flag(self, value: Any, scope: Scope) -> bool:
         """A keyword that means yes or no, perhaps through a template."""
         if value is None or isinstance(value, bool):
             return bool(value)
-        rendered = scope.world.templar.render(value, scope)
+        rendered = scope.run_vars.templar.render(value, scope)
         try:
             return arguments.as_bool(rendered)
         except ValueError as error:
@@ -122,43 +138,48 @@ class Requests:
         return self._shared.options.check if own is None else self.flag(own, scope)
 
     def forget_targets(self) -> None:
-        """A connection variable was set: how hosts are reached is worked out anew."""
+        """A connection variable was set: find again how hosts are reached."""
         self._targets.clear()
 
-    def _shipped(
-        self, cls: type[Module], given: dict[str, Any], step: Step, scope: Scope
+    def _with_files(
+        self, cls: type[Module], values: dict[str, Any], step: Step, scope: Scope
     ) -> dict[str, Any]:
-        shipments = self._shared.shipments
+        uploads = self._shared.uploads
         if cls.renders:
-            path = scope.find(given["src"], "templates")
+            path = scope.find(values["src"], "templates")
             settings = {
-                name: given[name] for name in TEMPLATE_SETTINGS if given.get(name) is not None
+                name: values[name] for name in TEMPLATE_SETTINGS if values.get(name) is not None
             }
-            inner = scope.inner(_template_names(path))
+            inner = scope.inner(template_names(path, str(values["src"]), str(values["dest"])))
             text = self._shared.text_of(path)
-            given["content"] = scope.world.templar.render_file(
-                text, inner, name=str(path), **settings
-            )
-        elif cls.ships and given.get(cls.ships) is not None and not given.get("remote_src"):
-            name = str(given[cls.ships])
+            content = scope.run_vars.templar.render_file(text, inner, name=str(path), **settings)
+            values["content"] = DecryptedText(content, "") if is_encrypted(text) else content
+        elif cls.ships and values.get(cls.ships) and not _is_on_host(values):
+            name = str(values[cls.ships])
             if step.module == "host.script":
                 from playrunner.playbook.freeform import unquoted, words
 
                 first = words(name)[:1]
                 if not first:
                     raise StepFailed("script needs the name of a file on this machine")
-                given["script"] = shipments.of(scope.find(unquoted(first[0][0]), "files"))
-            elif "://" not in name:
-                given[cls.ships] = shipments.of(
-                    scope.find(name, "files"), name.endswith("/"), given.get("decrypt") is False
+                values["script"] = uploads.of(
+                    scope.find(unquoted(first[0][0]), "files"),
+                    encrypted=values.get("decrypt") is False,
                 )
-        return given
+            elif "://" not in name:
+                values[cls.ships] = uploads.of(
+                    scope.find(name, "files"),
+                    name.endswith("/"),
+                    values.get("decrypt") is False,
+                    values.get("local_follow") is not False,
+                )
+        return values
 
     def _target(self, step: Step, scope: Scope, other: str | None) -> Target:
         name = other or scope.host
         special = any(key.startswith("ansible_") for layer in step.keywords.vars for key in layer)
         if name not in self._targets or special:
-            subject = scope if other is None else Scope(scope.world, other, local=None)
+            subject = scope if other is None else Scope(scope.run_vars, other, local=None)
             target = target_of(subject, words=step.keywords if other is None else None)
             if special:
                 return target
@@ -166,43 +187,48 @@ class Requests:
         return self._targets[name]
 
     def _become(self, step: Step, scope: Scope, other: str | None) -> Become | None:
-        words = step.keywords
-        subject = Scope(scope.world, other) if other else scope
+        keywords = step.keywords
+        subject = Scope(scope.run_vars, other) if other else scope
 
-        def value(name: str, written: Any, default: str = "") -> Any:
-            found = setting(subject, f"ansible_{name}")
-            if found is MISSING or found is None:
-                found = None if written is None else keyword(scope, f"ansible_{name}", written)
-            return default if found is None or found is OMIT else found
+        def value_of(name: str, written: Any, default: str = "", method: str = "") -> Any:
+            # ansible_sudo_exe and its like win over ansible_become_exe
+            own = name.replace("become", method) if method else name
+            for variable in dict.fromkeys((own, name)):
+                value = setting(subject, f"ansible_{variable}")
+                if value is not MISSING and value is not None:
+                    break
+            else:
+                value = None if written is None else keyword(scope, f"ansible_{name}", written)
+                value = ansible_config().get(name) if value is None else value
+            return default if value is None or value is OMIT else value
 
-        if not self.flag(value("become", words.become, ""), scope):
+        if not self.flag(value_of("become", keywords.become, ""), scope):
             return None
+        method = str(value_of("become_method", keywords.become_method, "sudo")).rpartition(".")[2]
+        if method not in BECOME_METHODS:
+            raise BadInput(
+                refused_method(method), subject.origin("ansible_become_method") or step.place
+            )
         password = str(
-            value("become_password", None)
-            or value("become_pass", None)
+            value_of("become_pass", None, method=method)
+            or value_of("become_password", None)
             or self._shared.options.become_password
         )
-        method = str(value("become_method", words.become_method, "sudo")).rpartition(".")[2]
-        if method not in ("sudo", "su"):
-            raise BadInput(
-                f'become_method cannot be "{method}"; it is sudo or su',
-                subject.origin("ansible_become_method") or step.place,
-            )
         return Become(
-            str(value("become_user", words.become_user, "root")) or "root",
+            str(value_of("become_user", keywords.become_user, "root", method)) or "root",
             method,
-            str(value("become_flags", words.become_flags)),
-            str(value("become_exe", words.become_exe)),
+            str(value_of("become_flags", keywords.become_flags, "", method)),
+            str(value_of("become_exe", keywords.become_exe, "", method)),
             password,
         )
 
 
 def _kept(value: Any, scope: Scope, keys: bool) -> Any:
-    """A value that becomes a variable; it stays the author's when nothing else was read to make it."""
+    """Render a value of set_fact; it counts as authored unless it read foreign values."""
     if not contains_template(value):
         return value
     traced = scope.traced()
-    rendered = scope.world.templar.render(value, traced, keys=keys)
+    rendered = scope.run_vars.templar.render(value, traced, keys=keys)
     return rendered if traced.foreign else authored(rendered)
 
 
@@ -210,51 +236,40 @@ def delegate(step: Step, scope: Scope) -> str | None:
     written = step.keywords.delegate_to
     if written is None:
         return None
-    rendered = scope.world.templar.render(written, scope)
+    rendered = scope.run_vars.templar.render(written, scope)
     if rendered is OMIT or rendered is None:
         return None
-    if rendered not in LOCALHOST_NAMES or rendered in scope.world.inventory.hosts:
+    if rendered not in LOCALHOST_NAMES or rendered in scope.run_vars.inventory.hosts:
         return str(rendered)
     traced = scope.traced()
-    scope.world.templar.render(written, traced)
+    scope.run_vars.templar.render(written, traced)
     if traced.foreign:
         raise BadInput(
-            f'delegate_to names this machine by "{traced.foreign[0]}", which no playbook or'
-            " inventory wrote; write localhost itself",
+            f'delegate_to resolves to this machine through "{traced.foreign[0]}", which does not'
+            " come from the playbook or inventory; write localhost itself",
             step.place,
         )
     return "localhost"
 
 
-def without_omitted(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: without_omitted(inner) for key, inner in value.items() if inner is not OMIT}
-    if isinstance(value, list):
-        return [without_omitted(inner) for inner in value if inner is not OMIT]
-    return value
-
-
-@cache
-def _template_names(path: Path) -> dict[str, Any]:
-    """What a template can say about itself."""
-    import os
-
-    return {
-        "template_path": str(path),
-        "template_fullpath": str(path.absolute()),
-        "template_host": os.uname().nodename,
-        "template_uid": getpass.getuser(),
-        "template_destpath": None,
-        "template_mtime": path.stat().st_mtime,
-        "template_run_date": None,
-        "ansible_managed": "Ansible managed",
-    }
+def _without_facts(layer: dict[Any, Any], scope: Scope) -> dict[Any, Any]:
+    """An environment without the entries that need the facts which are being gathered."""
+    kept = {}
+    for name, value in layer.items():
+        try:
+            kept[name] = scope.run_vars.templar.render(value, scope)
+        except UndefinedVariable as error:
+            if error.name != "ansible_env" and "ansible_facts" not in str(value):
+                raise
+    return kept
 
 
 def _environment(step: Step, scope: Scope) -> dict[str, str]:
-    found: dict[str, str] = {}
+    environment: dict[str, str] = {}
     for layer in step.keywords.environment:
-        rendered = scope.world.templar.render(layer, scope)
+        if step.module == "host.setup" and isinstance(layer, dict):
+            layer = _without_facts(layer, scope)
+        rendered = scope.run_vars.templar.render(layer, scope)
         for part in rendered if isinstance(rendered, list) else [rendered]:
             if part is OMIT:
                 continue
@@ -262,7 +277,12 @@ def _environment(step: Step, scope: Scope) -> dict[str, str]:
                 raise BadInput(
                     f"environment takes a mapping of names to values, not {part!r}", step.place
                 )
-            found.update(
+            environment.update(
                 {str(name): str(value) for name, value in part.items() if value is not OMIT}
             )
-    return found
+    return environment
+
+
+def _is_on_host(values: dict[str, Any]) -> bool:
+    """Whether the file to use is on the host already; `copy: false` is the older way to say it."""
+    return bool(values.get("remote_src")) or values.get("copy") is False

@@ -1,174 +1,158 @@
-"""Strand: one host's way through a play. Steps are sent ahead; a value that is still on its way is
-waited for when read."""
+"""HostRun: one host's pass through a play. Steps are sent ahead of their results; a template that
+reads a pending result waits for it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from playrunner.errors import HostUnreachable, Interrupted, PlayrunnerError, of_a_full_machine
-from playrunner.model import Block, Keywords, Node, Position, Step, steps_of
+from playrunner.model import AFTER_ITS_INCLUDES, Block, Keywords, Node, Position, Step, steps_of
 from playrunner.results import Result
-from playrunner.run.batch import Batch, Doomed, Outcome, PlayEnded
-from playrunner.run.handlers import Handlers
-from playrunner.run.includes import Brought, included_nodes
-from playrunner.run.inflight import Flight, Turn
-from playrunner.run.pending import BEFORE_ALL, HostGone, StepStopped, UnderWay
-from playrunner.run.run_state import Shared
-from playrunner.run.start_step import Launcher
-from playrunner.ssh.dispatcher import Courier
+from playrunner.run import step_traits
+from playrunner.run.batch import (
+    Batch,
+    HostEnded,
+    MarkedFailed,
+    Outcome,
+    PlayAborted,
+    PlayEnded,
+)
+from playrunner.run.control.blocks import run_block
+from playrunner.run.control.handlers import Handlers
+from playrunner.run.control.include_step import run_include
+from playrunner.run.control.meta_step import run_meta
+from playrunner.run.gathering import gathers_facts
+from playrunner.run.host_scopes import HostScopes
+from playrunner.run.inflight import InFlightStep
+from playrunner.run.pending import BEFORE_ALL, HostLost, PendingSteps, StepStopped
+from playrunner.run.run_state import RunState
+from playrunner.run.start_step import StepStarter
+from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.variables.host_memory import PlayVariables
-from playrunner.variables.play_vars_files import read_vars_files
-from playrunner.variables.scope import Scope, Waiter
+from playrunner.variables.scope import Scope
 
-AFTER_ITS_INCLUDES = (
-    1 << 20
-)  # handlers flushed after a step stand behind whatever that step included
+AFTER_THE_STEP = AFTER_ITS_INCLUDES - 1
+_ENDINGS = (StepStopped, MarkedFailed, HostLost, PlayEnded, HostEnded, PlayAborted)
 
 
-class HostEnded(Exception):
-    """`meta: end_host`."""
-
-
-class Strand:
+class HostRun:
     """One host in one play; runs in a thread of its own."""
 
-    def __init__(self, shared: Shared, batch: Batch, variables: PlayVariables, host: str) -> None:
+    def __init__(
+        self,
+        shared: RunState,
+        batch: Batch,
+        variables: PlayVariables,
+        host: str,
+        is_local: bool = False,
+    ) -> None:
         self.shared, self.batch, self.variables, self.host = shared, batch, variables, host
         self.play = variables.play
-        self.memory = shared.world.memory(host)
+        self.memory = shared.run_vars.memory(host)
         self.handlers = Handlers(self.play.handlers)
-        self.courier = Courier(
-            shared.agents, shared.shipments, lambda text: shared.report.output(host, text)
+        self.dispatcher = AgentDispatcher(
+            shared.agents, shared.uploads, lambda text: shared.report.output(host, text)
         )
-        self.under_way = UnderWay(shared, batch, host, self.courier, self.handlers)
-        self.launcher = Launcher(
-            shared, batch, self.courier, host, self.under_way, self.under_way.background.sleep
+        self.pending = PendingSteps(shared, batch, host, self.dispatcher, self.handlers, is_local)
+        self.starter = StepStarter(
+            shared, batch, self.dispatcher, host, self.pending, self.pending.background.sleep
         )
-        self.flag = self.launcher.requests.flag
-        self.settle = self.under_way.settle
+        self.flag = self.starter.requests.flag
+        self.wait_for_steps = self.pending.wait_for_steps
+        self.scopes = HostScopes(shared.run_vars, variables, host, self.pending)
+        self.handlers.scope_of = self.scopes.of_step
         self._meet_next = False
-        self._data: tuple[
-            Mapping[str, Any], ...
-        ] = ()  # loop variables of includes, outermost first
-        self._params: tuple[Mapping[str, Any], ...] = ()  # vars of includes, outermost first
-        self._files: Mapping[str, Any] = {}  # vars_files
-
-    # The way through the play.
+        self._fatal_seen: set[Position] = set()  # fatal failures of others that were acted on
+        self._forces_handlers = self.play.force_handlers or shared.options.force_handlers
+        self.pending.sections_after = int(self._forces_handlers)
 
     def go(self) -> None:
-        """The whole play; whatever happens to this host is reported, never raised."""
+        """Run the whole play; what goes wrong on this host is reported, never raised."""
         try:
             with self.batch.slot():
-                self._guarded(self._all_sections)
+                self._report_failures(self._all_sections)
         finally:
-            self.courier.release() if self.host not in self.batch.unreachable else None
+            self.dispatcher.release() if self.host not in self.batch.unreachable else None
             self.batch.leave(self.host)
 
-    def _guarded(self, walk: Any) -> None:
+    def _report_failures(self, walk: Callable[[], None]) -> None:
         try:
             walk()
             return
-        except PlayEnded:
-            self._end_quietly(lambda: self.flush_handlers(self.under_way.position))
+        except (PlayEnded, HostEnded):
+            self.batch.remove(self.host, self.pending.position)
+            self._finish_pending()
             return
-        except HostEnded:
-            self._end_quietly()
-            return
-        except HostGone:
+        except HostLost:
             self.batch.unreachable.add(self.host)
-        except StepStopped as failure:
-            self._fail(failure.flight.step)
-        except Doomed:
-            self._end_quietly()
-            self._fail(None)
+        except (StepStopped, MarkedFailed):
+            self._fail()
+        except PlayAborted:
+            self._finish_pending()
+            self.batch.failed.add(self.host)
         except Interrupted:
             pass
         except PlayrunnerError as error:
-            self._report_error(error, 4 if isinstance(error, HostUnreachable) else 2)
-        except (
-            Exception
-        ) as error:  # the controller's one broad catch: a defect fails this host, the others go on
+            lost = isinstance(error, HostUnreachable)
+            self._report_error(error, "unreachable" if lost else "failed")
+        except Exception as error:  # a defect fails this host; the other hosts go on
             if full := of_a_full_machine(error):
-                self._report_error(full, 2)
+                self._report_error(full, "failed")
                 return
             self.shared.report.defect(self.host, error)
             self.shared.defects += 1
             self.batch.failed.add(self.host)
 
-    def _fail(self, step: Step | None) -> None:
-        self.batch.fail(
-            self.host, self.under_way.position, fatal=bool(step and step.keywords.any_errors_fatal)
-        )
-        if self.play.force_handlers or self.shared.options.force_handlers:
-            self._guarded_handlers()
+    def _fail(self) -> None:
+        self.batch.failed.add(self.host)
+        if self._forces_handlers:
+            self._force_handlers()
 
-    def _guarded_handlers(self) -> None:
+    def _force_handlers(self) -> None:
         try:
-            self.flush_handlers(self.under_way.position)
-            self.settle()
-        except (StepStopped, HostGone, PlayEnded, HostEnded, Doomed, PlayrunnerError):
+            self.flush_handlers(self.pending.position)
+            self.wait_for_steps()
+        except (*_ENDINGS, PlayrunnerError):
             pass
 
-    def _report_error(self, error: PlayrunnerError, code: int) -> None:
-        word = "unreachable" if code == 4 else "failed"
-        (self.batch.unreachable if code == 4 else self.batch.failed).add(self.host)
-        step = self.play.name
-        self.shared.hear(
-            Result(
-                self.host, step, "", word, {word: True, "msg": str(error)}, place=self.play.place
-            )
+    def _report_error(self, error: PlayrunnerError, status: str) -> None:
+        (self.batch.unreachable if status == "unreachable" else self.batch.failed).add(self.host)
+        self.batch.remove(self.host, self.pending.position)
+        values = {status: True, "msg": str(error)}
+        self.shared.add_result(
+            Result(self.host, self.play.name, "", status, values, place=self.play.place)
         )
 
     def _all_sections(self) -> None:
-        self._files = read_vars_files(
-            self.play.vars_files,
-            lambda found: Scope(
-                self.shared.world, self.host, self.variables, files=found, waiter=self.under_way
-            ),
-        )
+        self.scopes.read_vars_files()
         self._gather()
         last = BEFORE_ALL
         for section in self.play.sections:
             self.nodes(section)
             last = max((step.position for step in steps_of(section)), default=last)
             self.flush_handlers(last)
-        self.settle()
+        self.wait_for_steps()
 
-    def _end_quietly(self, last: Callable[[], None] = lambda: None) -> None:
-        """Take in what is under way, and do what still belongs to it."""
+    def _finish_pending(self) -> None:
+        """Process the pending results; what they come to must not raise."""
         try:
-            self.settle()
-            last()
-            self.settle()
-        except StepStopped as failure:
-            self._fail(failure.flight.step)
-        except HostGone:
+            self.wait_for_steps()
+        except (StepStopped, MarkedFailed):
+            self._fail()
+        except HostLost:
             self.batch.unreachable.add(self.host)
-        except (Doomed, PlayEnded, HostEnded, Interrupted):
+        except (PlayAborted, PlayEnded, HostEnded, Interrupted):
             pass
 
     def _gather(self) -> None:
-        scope = Scope(
-            self.shared.world, self.host, self.variables, files=self._files, waiter=self.under_way
-        )
-        if not self.flag(self.play.gather_facts, scope):
+        if not gathers_facts(self.play, self.memory, self.flag, self.scopes):
             return
         subset = {"gather_subset": self.play.gather_subset} if self.play.gather_subset else {}
-        words = Keywords(tags=frozenset({"always"})).under(self.play.keywords)
-        self.step(
-            Step(
-                "Gathering Facts",
-                "host.setup",
-                subset,
-                self.play.place,
-                words,
-                BEFORE_ALL,
-                implicit=True,
-            )
-        )
+        keywords = Keywords(tags=frozenset({"always"})).under(self.play.keywords)
+        title, place = "Gathering Facts", self.play.place
+        gathering = Step(title, "host.setup", subset, place, keywords, BEFORE_ALL, implicit=True)
+        self.step(gathering)
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:
         for node in nodes:
@@ -178,202 +162,118 @@ class Strand:
                 self.step(node)
 
     def block(self, block: Block) -> None:
-        if not block.rescue and not block.always:
-            self.nodes(block.body)
-            return
-        self.settle()
-        try:
-            self._body(block)
-        except (StepStopped, HostGone, PlayEnded, HostEnded, Doomed) as ending:
-            self._always(block)
-            raise ending
-        self._always(block)
-
-    def _body(self, block: Block) -> None:
-        self.under_way.rescuers += bool(block.rescue)
-        try:
-            self.nodes(block.body)
-            self.settle()
-            return
-        except StepStopped as failure:
-            if not block.rescue:
-                raise
-            failed = failure.flight.step
-            self.memory.given["ansible_failed_task"] = {
-                "name": failed.name,
-                "action": failed.module.rpartition(".")[2],
-            }
-            self.memory.given["ansible_failed_result"] = dict(failure.values)
-        finally:
-            self.under_way.rescuers -= bool(block.rescue)
-        self.nodes(block.rescue)
-        self.settle()
-        for name in ("ansible_failed_task", "ansible_failed_result"):
-            self.memory.given.pop(name, None)
-
-    def _always(self, block: Block) -> None:
-        self.nodes(block.always)
-        self.settle()
+        run_block(self, block)
 
     def step(self, step: Step) -> None:
-        """Start one step; returns at once when nothing about it has to be awaited."""
-        self.batch.check_going(step.position)
-        if not self.shared.plan.selects(step):
+        """Start one step; returns at once unless its result is needed before the next step."""
+        self._check_others(step.position)
+        if not self.shared.plan.selects(step, lambda: self.scopes.of_step(step)):
             return
-        self.under_way.position = step.position
+        self.pending.position = step.position
+        self.batch.starts(self.host, step.position)
+        self.pending.files.pass_step(step)
         if self._meets_others(step):
-            self.settle()
+            self.wait_for_steps()
             self.batch.meet(self.host, step.position)
-            self.batch.check_going(step.position)
-        scope = self.scope(step)
+            self._check_others(step.position)
+        scope = self.scopes.of_step(step)
         if step.module == "play.meta":
-            self._meta(step, scope)
+            run_meta(self, step, scope)
         elif step.module in ("play.include_tasks", "play.include_role"):
-            self._include(step, scope)
-        elif self.launcher.once_for_all(step) or self.flag(step.keywords.run_once, scope):
+            run_include(self, step, scope)
+        elif step_traits.once_for_all(step) or self.flag(step.keywords.run_once, scope):
             self._once(step, scope)
         else:
             self._start(step, scope)
+        if step.keywords.any_errors_fatal and len(self.batch.hosts) > 1:
+            self._meet_after(step)
+
+    def _check_others(self, position: Position) -> None:
+        """Whether the play goes on here, after what happened on other hosts before this
+        position."""
+        self.batch.check_running(position)
+        for where, failed in list(self.batch.fatal.items()):
+            if where < position and where not in self._fatal_seen:
+                self._fatal_seen.add(where)
+                if self.host not in failed:
+                    self.batch.mark_failed(self.host, where)
+
+    def _meet_after(self, step: Step) -> None:
+        """any_errors_fatal: wait until every host has done the step, before its block is left."""
+        after = (*step.position, AFTER_THE_STEP)
+        self.wait_for_steps()
+        self.batch.wait_for_all(self.host, after)
+        self._check_others(after)
 
     def _meets_others(self, step: Step) -> bool:
-        """Where the playbook makes hosts wait for each other: delegation, one host for all, steps
-        that reach out."""
-        words = step.keywords
+        """Whether hosts wait for each other before this step: delegation, run_once, lockstep, and
+        modules that act on other hosts."""
+        keywords = step.keywords
         waits = (
             self.batch.lockstep
             or self._meet_next
-            or words.run_once is not None
-            or words.delegate_to is not None
-            or words.any_errors_fatal
-            or self.launcher.waits_for_all(step)
+            or keywords.run_once is not None
+            or keywords.delegate_to is not None
+            or keywords.any_errors_fatal
+            or step_traits.waits_for_all(step)
         )
-        self._meet_next = words.delegate_to is not None or bool(words.any_errors_fatal)
+        self._meet_next = keywords.delegate_to is not None
         return bool(waits) and len(self.batch.hosts) > 1
 
-    def _start(self, step: Step, scope: Scope) -> Flight:
-        if self.launcher.in_background(step):
+    def _start(self, step: Step, scope: Scope) -> InFlightStep:
+        if step_traits.in_background(step):
             return self._start_in_background(step)
-        flight = self.launcher.launch(step, scope)
-        self.under_way.add(flight, self.launcher.gives_facts(step))
-        if flight.known_failure() or self.launcher.is_awaited(step):
-            self.settle()
-        return flight
+        inflight = self.starter.start(step, scope)
+        self.pending.add(inflight, step_traits.gives_facts(step))
+        if inflight.known_failure() or step_traits.is_awaited(step):
+            self.wait_for_steps()
+        return inflight
 
-    def _start_in_background(self, step: Step) -> Flight:
-        branch = self.under_way.branch()
-        scope = self.scope(step, branch)
-        flight = Flight(step, step.title, looped=step.loop is not None)
+    def _start_in_background(self, step: Step) -> InFlightStep:
+        background_waiter = self.pending.background_waiter()
+        scope = self.scopes.of_step(step, background_waiter)
+        inflight = InFlightStep(step, step.title, looped=step.loop is not None)
 
         def fill() -> None:
             try:
-                self.launcher.fill(flight, scope)
+                self.starter.fill(inflight, scope)
             finally:
-                flight.reads = frozenset(branch.read)
+                inflight.reads = frozenset(background_waiter.read)
 
         if self.shared.survey:
-            self.shared.survey.flights.append(flight)
-        self.under_way.background.start(flight, fill, self.under_way.take_in)
-        self.under_way.add(flight)
-        return flight
+            self.shared.survey.inflight_steps.append(inflight)
+        self.pending.background.start(inflight, fill, self.pending.process_result)
+        self.pending.add(inflight)
+        return inflight
 
     def _once(self, step: Step, scope: Scope) -> None:
-        """The first host does it, every host gets the result."""
+        """run_once: the first host runs the step, every host gets the result."""
         if self.batch.meet(self.host, step.position) != self.host:
-            outcome = self.batch.hear(step.position)
-            if outcome.failed:
-                raise Doomed
-            if step.register:
-                self.memory.given[step.register] = outcome.values
-            self.memory.given.update(outcome.facts)
+            outcome = self.batch.wait_for_result(step.position)
+            if outcome.marks:
+                self._fatal_seen.add(step.position)
+                self.batch.mark_failed(self.host, step.position, outcome.marks)
+            registered = {step.register: outcome.values} if step.register else {}
+            self.memory.store("registered", {**registered, **outcome.facts}, step.position)
             return
-        outcome = Outcome({}, {}, True)
+        outcome = Outcome({}, {}, marks=1)
         try:
-            flight = self._start(step, scope)
-            self.settle()
-            values = flight.values()
-            shared = step.module == "play.set_fact" and not flight.facts_for
+            inflight = self._start(step, scope)
+            self.wait_for_steps()
+            values = inflight.values()
+            shared = step.module == "play.set_fact" and not inflight.facts_for
             outcome = Outcome(values, values.get("ansible_facts", {}) if shared else {})
-        finally:
-            self.batch.tell(step.position, outcome)
-
-    def _meta(self, step: Step, scope: Scope) -> None:
-        action = str(step.arguments.get("action", "")).strip()
-        if not self.launcher.condition_holds(step, scope):
-            return
-        if action in (
-            "end_play",
-            "end_batch",
-            "end_host",
-            "clear_facts",
-            "clear_host_errors",
-            "reset_connection",
-        ):
-            self.settle()
-        if action == "flush_handlers":
-            self.flush_handlers(step.position)
-        elif action in ("end_play", "end_batch"):
-            self.batch.ended = True
-            self.shared.play_ended = self.shared.play_ended or action == "end_play"
-            raise PlayEnded
-        elif action == "end_host":
-            raise HostEnded
-        elif action == "clear_facts":
-            self.memory.facts.clear()
-        elif action == "reset_connection":
-            self.courier.reset(self.launcher.requests.seat_of(step, scope))
-        elif action == "clear_host_errors":
-            self.shared.gone.clear()
-
-    def _include(self, step: Step, scope: Scope) -> None:
-        flight = self.launcher.launch(step, scope)
-        self.under_way.add(flight)
-        if flight.known_failure():
-            self.settle()
-        for number, turn in enumerate(flight.turns):
-            if turn.values and turn.values.get("include") is not None:
-                with flight.censoring():
-                    brought = self._bring(step, turn, number)
-                self.handlers.add(brought.handlers)
-                for role in brought.roles:
-                    self.variables.add_role(role)
-                with self._inside(turn.local, brought.params):
-                    self.nodes(brought.nodes)
-
-    def _bring(self, step: Step, turn: Turn, number: int) -> Brought:
-        try:
-            return included_nodes(self.shared, self.play, step, turn, number)
-        except PlayrunnerError as error:
-            turn.values = {"failed": True, "changed": False, "msg": str(error), **turn.local}
-            self.settle()  # says so, and stops this host or is rescued
+        except StepStopped:
+            outcome = Outcome({}, {}, marks=2)
             raise
-
-    @contextmanager
-    def _inside(self, data: Mapping[str, Any], params: Mapping[str, Any]) -> Iterator[None]:
-        before = self._data, self._params
-        self._data, self._params = (*self._data, data), (*self._params, params)
-        try:
-            yield
         finally:
-            self._data, self._params = before
+            self.batch.publish_result(step.position, outcome)
 
     def flush_handlers(self, after: Position) -> None:
-        """Run the handlers that changed steps have notified, in the order they are written; they
-        stand after a step."""
-        self.settle()
-        for number, handler in self.handlers.notified(self.scope):
+        """Run the notified handlers in the order they are written; their position is after a
+        step."""
+        self.wait_for_steps()
+        for number, handler in self.handlers.notified():
             self.step(replace(handler, position=(*after, AFTER_ITS_INCLUDES, number)))
-            self.settle()
-
-    def scope(self, step: Step | None, waiter: Waiter | None = None) -> Scope:
-        local = {name: value for layer in self._data for name, value in layer.items()}
-        params = {name: value for layer in self._params for name, value in layer.items()}
-        return Scope(
-            self.shared.world,
-            self.host,
-            self.variables,
-            step,
-            local=local,
-            params=params,
-            files=self._files,
-            waiter=waiter or self.under_way,
-        )
+            self.wait_for_steps()
+        self.pending.files.pass_unseen(self.play.handlers)

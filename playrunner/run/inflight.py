@@ -1,5 +1,5 @@
-"""Flight: a step of one host from the moment it starts until its result is known; a loop has
-several turns."""
+"""InFlightStep: a step of one host from its start until its result is processed, with one LoopItem
+for each item of its loop."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 
 from playrunner.errors import HostUnreachable, Interrupted, PlayrunnerError, StepFailed
 from playrunner.model import Step
-from playrunner.results import CENSORED, HIDDEN, Item, status_of
-from playrunner.ssh.dispatcher import Courier, Parcel
+from playrunner.results import CENSORED, HIDDEN, Item, Result, status_of
+from playrunner.ssh.dispatcher import AgentDispatcher, AgentRequest
 from playrunner.variables.scope import Scope
+from playrunner.vault.masking import masking
 
-# What a defect, or a value that no code expected, is raised as; a host's other endings are plain
-# exceptions of their own.
+# What a defect or an unexpected value raises; how a host's play ends has its own exceptions.
 _DEFECTS = (
     ArithmeticError,
     AssertionError,
@@ -30,55 +30,74 @@ _DEFECTS = (
 )
 
 
+_EXTENDED = ("ansible_loop",)
+_PRINTING = ("play.debug", "play.fail", "play.assert", "play.pause")
+_OUTPUT = ("stdout", "stdout_lines", "stderr", "stderr_lines")
+_HIDDEN_DIFF = {"before": None, "after": "hidden because the source is encrypted with vault"}
+
+
+def _without_diff(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    values = {**values, "diff": _HIDDEN_DIFF} if values.get("diff") else values
+    if isinstance(values.get("results"), list):
+        return {**values, "results": [_without_diff(result) for result in values["results"]]}
+    return values
+
+
 @dataclass
-class Turn:
-    """The step once: the only time, or for one item of its loop."""
+class LoopItem:
+    """One item of a step's loop; a step without a loop has exactly one."""
 
     scope: Scope
     local: Mapping[str, Any] = field(default_factory=dict)
     label: str = ""
-    parcel: Parcel | None = None
-    values: dict[str, Any] | None = None  # known, or fetched from the parcel
+    agent_request: AgentRequest | None = None
+    values: dict[str, Any] | None = None  # known, or fetched from the agent
     attempts: int = 1
-    judged: bool = False
+    conditions_applied: bool = False
+    hides_diff: bool = False  # what is sent was encrypted with vault
     seconds: float = 0.0  # spent on the controller
 
-    def wait(self, courier: Courier) -> dict[str, Any]:
+    def loop_variables(self) -> dict[str, Any]:
+        """What steps of an include see of its loop: its variables, and `ansible_loop`."""
+        extended = {key: self.scope.local[key] for key in _EXTENDED if key in self.scope.local}
+        return {**self.local, **extended}
+
+    def wait(self, dispatcher: AgentDispatcher) -> dict[str, Any]:
         if self.values is None:
-            assert self.parcel
-            self.values = {**courier.wait(self.parcel), **self.local}
+            assert self.agent_request
+            self.values = {**dispatcher.wait(self.agent_request), **self.local}
         return self.values
 
 
 @dataclass
-class Flight:
-    """A step under way."""
+class InFlightStep:
+    """A started step."""
 
     step: Step
     title: str
     looped: bool = False
-    turns: list[Turn] = field(default_factory=list)
+    items: list[LoopItem] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
     ignored: bool = False
     ignore_unreachable: bool = False
+    fatal: bool = False  # any_errors_fatal: its failure is that of every host
     hidden: bool = False  # no_log
     delegated_to: str = ""
     facts_for: str = ""  # the host that gets the facts (delegate_facts)
-    # Of a step in the background: set once its result was taken in
-    landed: threading.Event | None = None
-    abandoned: bool = False  # in the background, and given up when another step failed
-    problem: Exception | None = None  # in the background, and ended by a defect
-    reads: frozenset[str] = frozenset()  # in the background: the registered names it read
+    # Of a background step: set once its result was processed
+    done: threading.Event | None = None
+    cancelled: bool = False  # a background step that stopped when another step failed
+    problem: Exception | None = None  # a background step that ended by a defect
+    reads: frozenset[str] = frozenset()  # of a background step: the registered names it read
 
-    def labelled(self, turn: Turn) -> Turn:
-        """A turn by the name it is told by; a hidden one has none of its own."""
-        turn.label = HIDDEN if self.hidden and turn.label else turn.label
-        return turn
+    def labelled(self, item: LoopItem) -> LoopItem:
+        """The item with the label it is shown by, which no_log hides."""
+        item.label = HIDDEN if self.hidden and item.label else item.label
+        return item
 
     @contextmanager
     def censoring(self) -> Iterator[None]:
-        """What goes wrong around a hidden step is told without its words, which may repeat a
-        secret."""
+        """Errors of a no_log step are raised without their text, which may repeat a secret."""
         try:
             yield
         except (Interrupted, HostUnreachable):
@@ -95,49 +114,91 @@ class Flight:
             raise
 
     def shown(self, values: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Item, ...]]:
-        """What the report and the ledger get: the values and those of each item, or that they are
-        hidden."""
-        turns = self.turns if self.looped else ()
-        if self.hidden:
+        """What the report and the ledger get: the values and those of each item, or HIDDEN."""
+        items = self.items if self.looped else ()
+        if self.hidden or any((item.values or {}).get("_ansible_no_log") for item in self.items):
             return (
                 {**CENSORED, "changed": values.get("changed", False)},
-                tuple(Item(turn.label, status_of(turn.values or {}), CENSORED) for turn in turns),
+                tuple(Item(item.label, status_of(item.values or {}), CENSORED) for item in items),
             )
+        if any(item.hides_diff for item in self.items):
+            values = _without_diff(values)
+            shown_items = [_without_diff(item.values or {}) for item in items]
+        else:
+            shown_items = [item.values or {} for item in items]
+        if masking:
+            values, *shown_items = map(self._masked, [values, *shown_items])
         return values, tuple(
-            Item(turn.label, status_of(turn.values or {}), turn.values or {}) for turn in turns
+            Item(masking.text(item.label), status_of(item.values or {}), shown)
+            for item, shown in zip(items, shown_items, strict=True)
         )
 
+    def _masked(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The values without decrypted texts, except where the step prints them on purpose."""
+        failed = self.step.module == "play.debug" and values.get("failed")
+        if self.step.module in _PRINTING and not failed:
+            return values
+        return masking.value(values, _OUTPUT)  # type: ignore[no-any-return]
+
     def shown_delegate(self) -> str:
-        """The host that does it; of a hidden step as the playbook writes it."""
+        """The host it is delegated to; for a no_log step, as the playbook writes it."""
         return (
             str(self.step.keywords.delegate_to)
             if self.hidden and self.delegated_to
             else self.delegated_to
         )
 
-    def known_failure(self) -> bool:
-        return any(
-            turn.values is not None
-            and (turn.values.get("failed") or turn.values.get("unreachable"))
-            for turn in self.turns
+    def result(
+        self, host: str, values: Mapping[str, Any], status: str, play: int, rescued: bool
+    ) -> Result:
+        """What the report and the ledger get of this step."""
+        step = self.step
+        shown, items = self.shown(values)
+        seconds = sum(
+            item.agent_request.seconds if item.agent_request else item.seconds
+            for item in self.items
+        )
+        return Result(
+            host,
+            self.title,
+            step.module,
+            status,
+            shown,
+            round(seconds, 3),
+            step.place,
+            step.position,
+            items,
+            rescued=rescued,
+            ignored=self.ignored,
+            attempts=max((item.attempts for item in self.items), default=1),
+            delegated_to=self.shown_delegate(),
+            play=play,
+            weight=self.weight(),
         )
 
-    def wait(self, courier: Courier) -> None:
-        for turn in self.turns:
-            turn.wait(courier)
+    def known_failure(self) -> bool:
+        return any(
+            item.values is not None
+            and (item.values.get("failed") or item.values.get("unreachable"))
+            for item in self.items
+        )
+
+    def wait(self, dispatcher: AgentDispatcher) -> None:
+        for item in self.items:
+            item.wait(dispatcher)
 
     def weight(self) -> int:
-        """How often it counts: an include counts once for each file or role it brings in."""
-        return max(1, sum(1 for turn in self.turns if "include" in (turn.values or {})))
+        """How often it counts in the recap: an include counts once per file or role."""
+        return max(1, sum(1 for item in self.items if "include" in (item.values or {})))
 
     def values(self) -> dict[str, Any]:
-        """What `register` gets: the one turn's values, or the loop's sum."""
+        """What `register` gets: the values of the only item, or the sum of the loop."""
         if not self.looped:
-            values = dict(self.turns[0].values or {})
+            values = dict(self.items[0].values or {})
             if self.step.retries is not None or self.step.until is not None:
-                values["attempts"] = self.turns[0].attempts
+                values["attempts"] = self.items[0].attempts
             return values
-        results = [dict(turn.values or {}) for turn in self.turns]
+        results = [dict(item.values or {}) for item in self.items]
         changed = any(result.get("changed") for result in results)
         summed: dict[str, Any] = {"results": results, "changed": changed, "skipped": False}
         if not results:

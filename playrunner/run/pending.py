@@ -1,284 +1,294 @@
-"""Under way: the steps of one host that were started and not yet heard of, taken in one after
-another, in order."""
+"""PendingSteps: the started steps of one host whose results are not processed yet; results are
+processed in the order of the steps."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from playrunner.errors import HostUnreachable, StepFailed
-from playrunner.model import Position
-from playrunner.playbook import module_index
-from playrunner.results import Result, status_of
-from playrunner.run.background import Background, Branch
+from playrunner.model import Position, Step
+from playrunner.playbook import external_modules
+from playrunner.results import status_of
+from playrunner.run.background import Background, BackgroundWaiter
 from playrunner.run.batch import Batch
-from playrunner.run.conditions import judge
-from playrunner.run.handlers import Handlers
-from playrunner.run.inflight import Flight, Turn
+from playrunner.run.control.conditions import NO_TRACEBACK, apply_result_conditions
+from playrunner.run.control.controller_files import ControllerFiles
+from playrunner.run.control.handlers import Handlers
+from playrunner.run.fact_names import FACT_LAYERS, filter_facts
+from playrunner.run.inflight import InFlightStep
 from playrunner.run.rollback import Undo
-from playrunner.run.run_state import Shared
-from playrunner.ssh.dispatcher import Courier
+from playrunner.run.run_state import RunState
+from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.variables.host_memory import UnknownValues
-from playrunner.variables.origins import without_settings
-from playrunner.variables.scope import Waiter
+from playrunner.variables.waiter import Waiter
 
 BEFORE_ALL: Position = (-1,)
-_OWN_FACTS = ("play.set_fact", "play.include_vars")  # the playbook's own words
 
 
 class StepStopped(Exception):
     """A step failed on this host, and nothing around it ignores that."""
 
-    def __init__(self, flight: Flight, values: Mapping[str, Any]) -> None:
+    def __init__(self, inflight: InFlightStep, values: Mapping[str, Any]) -> None:
         super().__init__(str(values.get("msg", "")))
-        self.flight, self.values = flight, values
+        self.inflight, self.values = inflight, values
 
 
-class HostGone(Exception):
-    """The host does not answer any more."""
+class HostLost(Exception):
+    """The host stopped answering."""
 
 
-class UnderWay(Waiter):
-    """One host's flights; reading a value that one of them will give waits for it."""
+class PendingSteps(Waiter):
+    """One host's started steps; reading a variable that one of them registers waits for it."""
 
     def __init__(
-        self, shared: Shared, batch: Batch, host: str, courier: Courier, handlers: Handlers
+        self,
+        shared: RunState,
+        batch: Batch,
+        host: str,
+        dispatcher: AgentDispatcher,
+        handlers: Handlers,
+        is_local: bool = False,
     ) -> None:
-        self.shared, self.batch, self.host, self.courier, self.handlers = (
+        self.shared, self.batch, self.host, self.dispatcher, self.handlers = (
             shared,
             batch,
             host,
-            courier,
+            dispatcher,
             handlers,
         )
-        self.memory = shared.world.memory(host)
+        self.memory = shared.run_vars.memory(host)
+        self.files = ControllerFiles(batch, is_local, self)
         self.position: Position = BEFORE_ALL  # of the step that was started last
         self.rescuers = 0  # blocks around the current step that would rescue it
+        # Blocks around it whose `rescue` or `always` would run; forced handlers are one more
+        self.sections_after = 0
         self.tentative = {}  # facts set by steps that are not confirmed yet
-        self._flights: deque[Flight] = deque()
-        self._pending: dict[str, Flight] = {}  # by the name each will register
-        self._producers: dict[str, Flight] = {}  # the same, also of those that are done
+        self._inflight_steps: deque[InFlightStep] = deque()
+        self._pending: dict[str, InFlightStep] = {}  # by the name it will register
+        self._producers: dict[str, InFlightStep] = {}  # the same, including finished steps
         self.background = Background(batch)
 
-    def branch(self) -> Branch:
+    def background_waiter(self) -> BackgroundWaiter:
         """A waiter for a step in the background that is started now."""
-        return Branch(self.background, self._producers, self)
+        return BackgroundWaiter(self.background, self._producers, self)
 
-    def add(self, flight: Flight, gives_facts: bool = False) -> None:
-        self._flights.append(flight)
-        if flight.step.register:
-            self._pending[flight.step.register] = self._producers[flight.step.register] = flight
+    @contextmanager
+    def inside(self, rescued: bool = False) -> Iterator[None]:
+        """Within a part of a block that `rescue` or `always` follows after a failure."""
+        self.rescuers += rescued
+        self.sections_after += 1
+        try:
+            yield
+        finally:
+            self.rescuers -= rescued
+            self.sections_after -= 1
+
+    def add(self, inflight: InFlightStep, gives_facts: bool = False) -> None:
+        self._inflight_steps.append(inflight)
+        if inflight.step.register:
+            self._pending[inflight.step.register] = self._producers[inflight.step.register] = (
+                inflight
+            )
         if gives_facts:
-            self._pending["ansible_facts"] = flight
+            self._pending["ansible_facts"] = inflight
 
-    # What scopes ask for.
+    def steps(self) -> Iterator[Step]:
+        """The steps whose results are not processed yet."""
+        return (inflight.step for inflight in self._inflight_steps)
 
-    def settle(self) -> None:
+    # Called by scopes.
+
+    def wait_for_steps(self) -> None:
         self._collect(None)
         self.batch.reached(self.host, self.position)
 
+    def wait_for_files(self) -> None:
+        self.files.wait()
+
     def wait_for(self, name: str) -> None:
-        flight = self._pending.get(name)
-        if flight is None and name.startswith("ansible_"):
-            flight = self._pending.get("ansible_facts")
-        if flight is not None and name not in self.tentative:
-            self._collect(flight)
+        inflight = self._pending.get(name)
+        if inflight is None:
+            facts = self._pending.get("ansible_facts")
+            # Facts of modules written for Ansible may have any name
+            if facts and (
+                name.startswith("ansible_") or external_modules.is_external(facts.step.module)
+            ):
+                inflight = facts
+        if inflight is not None and name not in self.tentative:
+            self._collect(inflight)
+
+    def wait_for_facts(self) -> bool:
+        external = [
+            inflight
+            for inflight in self._inflight_steps
+            if external_modules.is_external(inflight.step.module)
+        ]
+        if external:
+            self._collect(external[-1])
+        return bool(external)
 
     def wait_for_host(self, host: str) -> None:
-        self.settle()
+        self.wait_for_steps()
         self.batch.wait_for(host, self.position)
 
     def wait_for_all_hosts(self) -> None:
-        self.settle()
+        self.wait_for_steps()
         self.batch.wait_for_all(self.host, self.position)
 
-    # What comes back.
+    # Results.
 
-    def _collect(self, until: Flight | None) -> None:
-        """Take in the results of steps under way, in order, up to one of them or all."""
-        while self._flights:
-            flight = self._flights.popleft()
+    def _collect(self, until: InFlightStep | None) -> None:
+        """Process the results of pending steps in order: up to `until`, or all."""
+        while self._inflight_steps:
+            inflight = self._inflight_steps.popleft()
             try:
-                if flight.landed:
-                    flight = self.background.wait(flight)
+                if inflight.done:
+                    inflight = self.background.wait(inflight)
                 else:
-                    flight.wait(self.courier)
+                    inflight.wait(self.dispatcher)
             except (HostUnreachable, StepFailed) as error:
                 word = "unreachable" if isinstance(error, HostUnreachable) else "failed"
-                for turn in flight.turns:
-                    turn.values = turn.values or {word: True, "changed": False, "msg": str(error)}
-            if not flight.landed:
-                self.take_in(flight)
-            self._stop_on(flight)
-            if flight is until:
+                for item in inflight.items:
+                    item.values = item.values or {word: True, "changed": False, "msg": str(error)}
+            if not inflight.done:
+                self.process_result(inflight)
+            self._stop_on(inflight)
+            if inflight is until:
                 return
 
-    def take_in(self, flight: Flight) -> None:
-        """Judge a result, keep what it gives, and tell of it; what fails is stopped on when its
-        turn comes."""
-        with flight.censoring():
-            self._take_in(flight)
+    def process_result(self, inflight: InFlightStep) -> None:
+        """Apply the result conditions, store what the step registers, and report; a failure stops
+        the host when the steps before it are processed."""
+        with inflight.censoring():
+            self._process_result(inflight)
 
-    def _take_in(self, flight: Flight) -> None:
-        step = flight.step
-        for turn in flight.turns:
-            judge(flight, turn)
-            self._name_facts(flight, turn)
-        values = flight.values()
+    def _process_result(self, inflight: InFlightStep) -> None:
+        step = inflight.step
+        for item in inflight.items:
+            apply_result_conditions(inflight, item)
+            filter_facts(inflight, item, self.host)
+        values = inflight.values()
         if values.get("unknown") and not self.shared.options.check:
-            values.pop("unknown")  # check_mode on a step of an ordinary run: passed over, as asked
+            values.pop("unknown")  # check_mode on a step of an ordinary run
         if step.register:
-            for known in (values, *(values["results"] if flight.looped else ())):
-                known.setdefault("failed", False)
-            self.memory.given[step.register] = self._registered(flight, values)
-            if self._pending.get(step.register) is flight:
+            for result in (values, *(values["results"] if inflight.looped else ())):
+                result.setdefault("failed", False)
+            registered = self._registered(inflight, values)
+            if values["failed"]:
+                registered = {"exception": NO_TRACEBACK, **registered}
+            self.memory.store("registered", {step.register: registered}, step.position)
+            if self._pending.get(step.register) is inflight:
                 del self._pending[step.register]
-        self._learn(flight)
+        self._store_facts(inflight)
         status = status_of(values)
-        self.shared.hear(self._result(flight, values, status))
+        rescued = status == "failed" and not inflight.ignored and self.rescuers > 0
+        play = self.shared.play_number
+        self.shared.add_result(inflight.result(self.host, values, status, play, rescued))
         if values.get("changed") and status not in ("failed", "unreachable"):
-            self._notify(flight)
-            self._remember(flight)
+            self._notify(inflight)
+            self._remember(inflight)
 
-    def _registered(self, flight: Flight, values: dict[str, Any]) -> dict[str, Any]:
-        """What later steps read; of what --check would have made, or what is not there to delete,
-        nothing is known."""
-        if not flight.landed:
+    def _registered(self, inflight: InFlightStep, values: dict[str, Any]) -> dict[str, Any]:
+        """What later steps read; the values of a resource that does not exist (because of --check,
+        or because it is already deleted) are unknown."""
+        if not inflight.done:
             return UnknownValues(values) if values.get("unknown") else values
-        if flight.looped:
+        if inflight.looped:
             return {
                 **values,
                 "results": [
-                    UnknownValues(one) if _is_open(one) else one for one in values["results"]
+                    UnknownValues(result) if _is_open(result) else result
+                    for result in values["results"]
                 ],
             }
         return UnknownValues(values) if _is_open(values) else values
 
-    def _stop_on(self, flight: Flight) -> None:
-        if flight.problem:
-            self._drop()
-            raise flight.problem
-        if flight.abandoned:
+    def _stop_on(self, inflight: InFlightStep) -> None:
+        if inflight.problem:
+            self._cancel_pending()
+            raise inflight.problem
+        if inflight.cancelled:
             return
-        values = flight.values()
+        values = inflight.values()
         status = status_of(values)
-        stops = status == "failed" and not flight.ignored
-        if status == "unreachable" and not flight.ignore_unreachable:
-            self._drop()
-            raise HostGone
+        stops = status == "failed" and not inflight.ignored
+        if status == "unreachable" and not inflight.ignore_unreachable:
+            self._cancel_pending()
+            self._note_failure(inflight, rescued=False, counts=False)
+            raise HostLost
         if stops:
-            self._drop()
-            raise StepStopped(flight, values)
+            self._cancel_pending()
+            self._note_failure(inflight, self.rescuers > 0, counts=not self.sections_after)
+            raise StepStopped(inflight, values)
 
-    def _learn(self, flight: Flight) -> None:
-        """Facts a step gives join what is known of its host."""
-        if self._pending.get("ansible_facts") is flight:
+    def _note_failure(self, inflight: InFlightStep, rescued: bool, counts: bool) -> None:
+        fatal, position = inflight.fatal, inflight.step.position
+        self.batch.note_failure(self.host, position, fatal=fatal, rescued=rescued, counts=counts)
+
+    def _store_facts(self, inflight: InFlightStep) -> None:
+        """Add the facts that a step returns to the memory of its host."""
+        if self._pending.get("ansible_facts") is inflight:
             del self._pending["ansible_facts"]
-        for turn in flight.turns:
-            facts = (turn.values or {}).get("ansible_facts")
-            if isinstance(facts, dict) and not (turn.values or {}).get("failed"):
-                memory = self.shared.world.memory(flight.facts_for or self.host)
-                if flight.step.module == "play.set_fact":
-                    memory.given.update(facts)
+        for item in inflight.items:
+            facts = (item.values or {}).get("ansible_facts")
+            if isinstance(facts, dict) and not (item.values or {}).get("failed"):
+                memory = self.shared.run_vars.memory(inflight.facts_for or self.host)
+                layer = FACT_LAYERS.get(inflight.step.module, "facts")
+                memory.store(layer, facts, inflight.step.position)
+                if layer == "registered":
                     for name in facts:
                         self.tentative.pop(name, None)
-                elif flight.step.module == "play.include_vars":
-                    memory.included.update(facts)
-                else:
-                    memory.facts.update(facts)
 
-    def _name_facts(self, flight: Flight, turn: Turn) -> None:
-        """Facts carry the prefix that playbooks know them by; none is a setting of the runner or of
-        a connection."""
-        facts = (turn.values or {}).get("ansible_facts")
-        if not turn.values or not isinstance(facts, dict) or flight.step.module in _OWN_FACTS:
+    def _notify(self, inflight: InFlightStep) -> None:
+        if not inflight.step.notify:
             return
-        if module_index.runs_on_host(flight.step.module):
-            facts = {
-                name if name.startswith("ansible_") else f"ansible_{name}": value
-                for name, value in facts.items()
-            }
-        turn.values["ansible_facts"], refused = without_settings(facts)
-        if refused:
-            said = turn.values.get("warnings")
-            shown = f"{', '.join(refused[:5])}{', ...' if len(refused) > 5 else ''}"
-            turn.values["warnings"] = [
-                *(said if isinstance(said, list) else ()),
-                (
-                    f"facts of {flight.delegated_to or self.host} are not taken, since they name"
-                    f" settings that only a playbook or inventory gives: {shown}"
-                ),
-            ]
+        for item in inflight.items:
+            if (item.values or {}).get("changed"):
+                names = self.shared.run_vars.templar.render(list(inflight.step.notify), item.scope)
+                self.handlers.notify(names, inflight.step.place)
 
-    def _notify(self, flight: Flight) -> None:
-        if not flight.step.notify:
-            return
-        for turn in flight.turns:
-            if (turn.values or {}).get("changed"):
-                names = self.shared.world.templar.render(list(flight.step.notify), turn.scope)
-                self.handlers.notify(names, flight.step.place)
-
-    def _remember(self, flight: Flight) -> None:
-        """Under --rollback: what this change would take to be taken back."""
+    def _remember(self, inflight: InFlightStep) -> None:
+        """Under --rollback: keep what it takes to undo this change."""
         if not self.shared.options.rollback or self.shared.options.check:
             return
-        for turn in flight.turns:
+        for item in inflight.items:
             if (
-                turn.parcel
-                and turn.parcel.may_be_repeated
-                and turn.values
-                and turn.values.get("diff")
+                item.agent_request
+                and item.agent_request.may_be_repeated
+                and item.values
+                and isinstance(item.values.get("diff"), dict)
             ):
-                parcel = turn.parcel
+                agent_request = item.agent_request
                 self.shared.changes.append(
                     Undo(
                         self.host,
-                        flight.title,
-                        parcel.agent.seat,
-                        parcel.module,
-                        parcel.request,
-                        turn.values["diff"].get("before"),
-                        flight.hidden,
+                        inflight.title,
+                        agent_request.agent.key,
+                        agent_request.module,
+                        agent_request.request,
+                        item.values["diff"].get("before"),
+                        inflight.hidden,
                     )
                 )
 
-    def _drop(self) -> None:
-        """What was sent ahead of a failure is passed over by the agent; nobody waits for it."""
-        for flight in self.background.stop():
-            if flight.turns:
+    def _cancel_pending(self) -> None:
+        """Forget the steps that were sent after the failed one; the agent skips them."""
+        for inflight in self.background.stop():
+            if inflight.items:
                 self.shared.report.output(
                     self.host,
-                    f"{flight.title}: no longer waited for; the next run goes on from there",
+                    f"{inflight.title}: still in progress; not waiting because another step failed."
+                    " Run again to continue.",
                 )
-        self._flights.clear()
+        self._inflight_steps.clear()
         self._pending.clear()
         self.tentative.clear()
-        self.courier.forget()
-
-    def _result(self, flight: Flight, values: Mapping[str, Any], status: str) -> Result:
-        step = flight.step
-        shown, items = flight.shown(values)
-        seconds = sum(turn.parcel.seconds if turn.parcel else turn.seconds for turn in flight.turns)
-        return Result(
-            self.host,
-            flight.title,
-            step.module,
-            status,
-            shown,
-            round(seconds, 3),
-            step.place,
-            step.position,
-            items,
-            rescued=status == "failed" and not flight.ignored and self.rescuers > 0,
-            ignored=flight.ignored,
-            attempts=max((turn.attempts for turn in flight.turns), default=1),
-            delegated_to=flight.shown_delegate(),
-            play=self.shared.play_number,
-            weight=flight.weight(),
-        )
+        self.dispatcher.drop_pending()
 
 
 def _is_open(values: Mapping[str, Any]) -> bool:
-    """Whether what the step gives is not there yet, or not there at all."""
+    """Whether the resource of the step does not exist (yet)."""
     return bool(values.get("unknown") or values.get("foreseen") or values.get("absent"))

@@ -1,5 +1,4 @@
-"""Rollback: after a failure, what this run changed goes back to what was there before, last change
-first."""
+"""Rollback: after a failure, undo the changes of this run, the last change first."""
 
 from __future__ import annotations
 
@@ -9,20 +8,20 @@ from typing import Any
 
 from playrunner.errors import PlayrunnerError
 from playrunner.results import HIDDEN
-from playrunner.ssh.agent_code import Seat
+from playrunner.ssh.agent_code import AgentKey
 from playrunner.ssh.agents import Agents
-from playrunner.ssh.dispatcher import Courier
-from playrunner.ssh.file_uploads import Shipments
+from playrunner.ssh.dispatcher import AgentDispatcher
+from playrunner.ssh.file_uploads import FileUploads
 from playrunner.ssh.pool import Pool
 
 
 @dataclass(frozen=True)
 class Undo:
-    """One change and the way back."""
+    """One change, and what it takes to undo it."""
 
     host: str
     step: str
-    seat: Seat
+    key: AgentKey
     module: str
     request: dict[str, Any]
     before: dict[str, Any] | None
@@ -30,19 +29,18 @@ class Undo:
 
 
 def roll_back(changes: Sequence[Undo], say: Callable[[str, str, str], None]) -> int:
-    """Take the changes back; says one line each (status, host, step) and returns how many could not
-    be."""
-    pool = Pool(warns=False)  # the run itself has said what there is to say
+    """Undo the changes; reports each (status, host, step) and returns how many failed."""
+    pool = Pool(warns=False)  # the run itself has already printed the warnings
     agents = Agents(pool)
     failures = 0
     try:
         for undo in reversed(changes):
-            courier = Courier(agents, Shipments(), lambda text: None)
+            dispatcher = AgentDispatcher(agents, FileUploads(), lambda text: None)
             try:
                 request = {**undo.request, "restore": undo.before, "halt": False}
                 request.pop("group", None)
-                values = courier.wait(courier.send(undo.seat, undo.module, request))
-                courier.release()
+                values = dispatcher.wait(dispatcher.send(undo.key, undo.module, request))
+                dispatcher.release()
             except PlayrunnerError as error:
                 values = {"failed": True, "msg": str(error)}
             failed = bool(values.get("failed"))

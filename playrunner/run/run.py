@@ -1,4 +1,4 @@
-"""Run: a playbook from its file to its exit code, the way every verb does it."""
+"""Run: a playbook from its file to its exit code, as every command runs it."""
 
 from __future__ import annotations
 
@@ -8,36 +8,40 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from playrunner import project
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, Interrupted, NotWritten
 from playrunner.inventory import patterns
 from playrunner.inventory.inventory import Inventory, read_inventory
 from playrunner.model import Play, steps_of
 from playrunner.options import Options
 from playrunner.playbook import load_playbook
-from playrunner.playbook.keywords import templar
 from playrunner.results import Recap
-from playrunner.run.preconnect import call_ahead
+from playrunner.run.preconnect import preconnect
 from playrunner.run.selection import Plan, make_plan
 from playrunner.ssh.agents import Agents
 from playrunner.ssh.open_files import files_for, make_room
 from playrunner.ssh.pool import Pool
-from playrunner.ssh.sandbox_autostart import set_cloud_stage, set_stage
+from playrunner.ssh.sandbox_autostart import ensure_cloud_sandbox_running, ensure_sandbox_running
 from playrunner.text.written import authored
 from playrunner.variables.extra_vars import read_extra_vars
+from playrunner.variables.templating import default_templar
 
 if TYPE_CHECKING:
-    from playrunner.run.run_state import Shared
+    from playrunner.output.report import Report
+    from playrunner.run.run_state import RunState
     from playrunner.run.survey import Survey
-
-DEFAULT_INVENTORY = "inventories/local.yaml"
 
 
 def run_playbook(playbook: str, options: Options) -> int:
-    return run_plays(load_playbook(Path(playbook)), options, f"play {playbook}")
+    extra = read_extra_vars(options.extra_vars)
+    plays = load_playbook(project.find_playbook(playbook), extra=extra)
+    return run_plays(plays, options, f"play {playbook}")
 
 
 def run_plays(
@@ -49,26 +53,29 @@ def run_plays(
     extra: dict[str, Any] | None = None,
     agents: Agents | None = None,
     survey: Survey | None = None,
-    then: Callable[[Shared], int] | None = None,
+    then: Callable[[RunState], int] | None = None,
+    reported_by: Callable[[Options], Report] | None = None,
 ) -> int:
-    """Everything from loaded plays to an exit code; bad input is raised before a host is touched.
+    """Run loaded plays; returns the exit code. Bad input is raised before a host is touched.
 
-    A verb that has read the inventory or reached its hosts already hands on what it has. With a
-    survey, nothing is changed by the plays; `then` is done after them, when nothing failed, while
-    the inventory is still held.
+    A command that has read the inventory or connected to its hosts passes those on. With a survey,
+    the plays change nothing. `then` runs after them if nothing failed, while the inventory is still
+    locked.
     """
+    _note_configuration(bool(options.verbose))
     if inventory is None:
         inventory = open_inventory(options)
         steps = [step for play in plays for section in play.sections for step in steps_of(section)]
-        set_cloud_stage(inventory, {step.module for step in steps})
+        ensure_cloud_sandbox_running(inventory, {step.module for step in steps})
         if any(play.hosts != "localhost" for play in plays) or any(
             step.keywords.delegate_to is not None for step in steps
         ):
-            set_stage(inventory)
-    # A kubeconfig of the command line is taken with its own current context, unless one is named
-    # beside it.
-    named = {"kubeconfig": options.kubeconfig, "kube_context": ""} if options.kubeconfig else {}
-    extra = {**authored(named), **read_extra_vars(options.extra_vars), **authored(extra or {})}
+            ensure_sandbox_running(inventory)
+    # A kubeconfig of the command line is used with its own current context, unless one is named.
+    kubeconfig = (
+        {"kubeconfig": options.kubeconfig, "kube_context": ""} if options.kubeconfig else {}
+    )
+    extra = {**authored(kubeconfig), **read_extra_vars(options.extra_vars), **authored(extra or {})}
     plan = make_plan(plays, options.tags, options.skip_tags, options.start_at_task)
     _check_limit(inventory, options)
     if agents is not None:
@@ -77,8 +84,8 @@ def run_plays(
         )
     agents = Agents(Pool())
     options = _paced(plays, inventory, agents, options)
-    call_ahead(agents, inventory, plays, extra, options)
-    return _run(plays, inventory, extra, plan, agents, options, command, survey, then)
+    preconnect(agents, inventory, plays, extra, options)
+    return _run(plays, inventory, extra, plan, agents, options, command, survey, then, reported_by)
 
 
 def _run(
@@ -90,65 +97,84 @@ def _run(
     options: Options,
     command: str,
     survey: Survey | None,
-    then: Callable[[Shared], int] | None,
+    then: Callable[[RunState], int] | None,
+    reported_by: Callable[[Options], Report] | None = None,
     lent: bool = False,
 ) -> int:
-    # Loaded only now: the hosts answer meanwhile.
+    # Imported only now: meanwhile the hosts answer.
     from playrunner.output.report import Report
     from playrunner.record.inventory_lock import inventory_lock
     from playrunner.record.ledger import Ledger
+    from playrunner.run.control.warnings import warn_of_refusals
     from playrunner.run.execute import Execution
+    from playrunner.run.external.callbacks import open_callbacks
     from playrunner.run.rollback import roll_back
-    from playrunner.run.run_state import Shared
+    from playrunner.run.run_state import RunState
 
-    gc.freeze()  # what is loaded stays; only what the run itself makes is worth looking through
+    gc.freeze()  # imported modules stay; only objects of the run itself are worth collecting
     gc.enable()
-    report = Report(options)
-    with inventory_lock(inventory.files, command, not options.no_wait, report.say_aside):
+    report = reported_by(options) if reported_by else Report(options)
+    warn_of_refusals(plays, report.print_note)
+    locked = inventory_lock(inventory.files, command, not options.no_wait, report.print_note)
+    with locked if options.lock else nullcontext():
         started = time.monotonic()
         ledger = Ledger(command)
-        shared = Shared(inventory, extra, options, plan, report, ledger, templar, agents, survey)
+        shared = RunState(
+            inventory, extra, options, plan, report, ledger, default_templar, agents, survey
+        )
         code = 1
         try:
             with _terminated_as_interrupt():
+                shared.callbacks = open_callbacks(plays, report)
                 Execution(shared).play_all(plays)
-                code = 1 if shared.defects else exit_code(shared.recap, options)
+                code = 1 if shared.defects else _exit_code(shared)
                 if then and not code:
                     code = then(shared)
         except (Interrupted, KeyboardInterrupt):
             code = Interrupted.exit_code
         except BadInput as error:
             code = BadInput.exit_code
-            report.say_error(error)
+            report.print_error(error)
         finally:
             if not lent:
                 shared.close()
             if code and options.rollback and shared.changes:
                 report.flush()
-                roll_back(shared.changes, report.say_restored)
+                roll_back(shared.changes, report.print_restored)
+            if shared.callbacks:
+                report.flush()
+                shared.callbacks.finish(shared.recap)
             ledger.close(shared.recap, code, time.monotonic() - started)
             if ledger.lost:
-                report.say_error(ledger.loss())
+                report.print_error(ledger.loss())
                 code = code or NotWritten.exit_code
             report.finish(shared.recap, ledger.run_id, str(ledger.folder), code)
     return code
 
 
 def open_inventory(options: Options) -> Inventory:
-    """The inventory asked for; without one, PLAYRUNNER_INVENTORY or the embedded default."""
-    given = options.inventory or tuple(filter(None, [os.environ.get("PLAYRUNNER_INVENTORY")]))
-    sources = [_named(source) for source in given] or [DEFAULT_INVENTORY]
-    return read_inventory(sources)
-
-
-def _named(source: str) -> str:
-    """`--inventory local` is inventories/local.yaml."""
-    short = Path("inventories") / f"{source}.yaml"
-    return (
-        str(short)
-        if "," not in source and not Path(source).exists() and short.is_file()
-        else source
+    """The inventory asked for; without one, PLAYRUNNER_INVENTORY, that of ansible.cfg or
+    ANSIBLE_INVENTORY, or the project's default."""
+    named = (
+        options.inventory
+        or tuple(filter(None, [os.environ.get("PLAYRUNNER_INVENTORY")]))
+        or tuple(ansible_config().words("inventory"))
     )
+    sources = [project.find_inventory(source) for source in named]
+    return read_inventory(sources or [project.default_inventory()])
+
+
+@cache
+def _note_configuration(verbose: bool) -> None:
+    """Say once why a configuration file is not read, and which settings have no effect."""
+    config = ansible_config()
+    for warning in config.warnings:
+        sys.stderr.write(f"warning: {warning}\n")
+    if verbose and config.without_effect:
+        sys.stderr.write(
+            f"note: settings of {config.file or 'the environment'} that have no effect here:"
+            f" {', '.join(config.without_effect)}\n"
+        )
 
 
 def _check_limit(inventory: Inventory, options: Options) -> None:
@@ -161,8 +187,8 @@ def _check_limit(inventory: Inventory, options: Options) -> None:
 def _paced(
     plays: Sequence[Play], inventory: Inventory, agents: Agents, options: Options
 ) -> Options:
-    """As many hosts at once as there is room for open files; what is done makes room for the next."""
-    if any("{" in str(play.hosts) for play in plays):  # known only once it is rendered
+    """The options with --forks limited by how many files may be open."""
+    if any("{" in str(play.hosts) for play in plays):  # rendered only when the play starts
         hosts = set(inventory.hosts)
     else:
         hosts = {
@@ -172,12 +198,19 @@ def _paced(
         }
     fitting = make_room(len(hosts), options.forks)
     if fitting < options.forks:
-        agents.keeps = False
+        agents.keep_idle = False
         sys.stderr.write(
-            f'note: {fitting} hosts at a time, since few files may be open here; "ulimit -n'
-            f' {files_for(len(hosts), options.forks)}" makes room for more\n'
+            f"note: running {fitting} hosts at a time because of the open file limit; raise it with"
+            f' "ulimit -n {files_for(len(hosts), options.forks)}"\n'
         )
     return replace(options, forks=fitting)
+
+
+def _exit_code(shared: RunState) -> int:
+    code = exit_code(shared.recap, shared.options)
+    if code == 2 and shared.errors_cleared and not shared.ended_badly:
+        return 0  # by `meta: clear_host_errors`
+    return code if code in (2, 4) or not shared.ended_badly else 2
 
 
 def exit_code(recap: Recap, options: Options) -> int:
@@ -191,7 +224,7 @@ def exit_code(recap: Recap, options: Options) -> int:
 
 
 class _terminated_as_interrupt:
-    """SIGTERM ends a run as Ctrl-C does: remote work is ended, the recap is written."""
+    """SIGTERM ends a run like Ctrl-C: remote work is stopped, the recap is written."""
 
     def __enter__(self) -> None:
         self._before = signal.signal(signal.SIGTERM, self._interrupt)
@@ -204,10 +237,10 @@ class _terminated_as_interrupt:
 
 
 def listing(plays: Sequence[Play], options: Options, what: str) -> dict[str, Any]:
-    """What a playbook would work on: its hosts, its steps or its tags, without running it."""
+    """The hosts, steps or tags of a playbook, without running it."""
     plan = make_plan(plays, options.tags, options.skip_tags, options.start_at_task)
     inventory = open_inventory(options) if what == "hosts" else None
-    found = []
+    entries = []
     for number, play in enumerate(plays):
         steps = [step for section in play.sections for step in steps_of(section)]
         chosen = [step for step in steps if plan.wants(step.keywords.tags)]
@@ -221,5 +254,5 @@ def listing(plays: Sequence[Play], options: Options, what: str) -> dict[str, Any
                 {"name": step.title, "tags": sorted(step.keywords.tags), "place": str(step.place)}
                 for step in chosen
             ]
-        found.append(entry)
-    return {"plays": found}
+        entries.append(entry)
+    return {"plays": entries}

@@ -1,4 +1,4 @@
-"""Shared: everything the hosts of a run have in common, and where each tells what it does."""
+"""RunState: what the hosts of a run share: variables, agents, report, ledger, recap."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable, Hashable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput
 from playrunner.inventory.inventory import Inventory
 from playrunner.model import Step
@@ -16,18 +17,21 @@ from playrunner.options import Options
 from playrunner.output.report import Report
 from playrunner.record.ledger import Ledger
 from playrunner.results import Recap, Result
-from playrunner.run.accounts import Clouds
+from playrunner.run.accounts import CloudAccounts
 from playrunner.run.rollback import Undo
 from playrunner.run.selection import Plan
 from playrunner.run.survey import Survey
 from playrunner.ssh.agents import Agents
-from playrunner.ssh.file_uploads import Shipments
-from playrunner.variables.host_memory import World
+from playrunner.ssh.file_uploads import FileUploads
+from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.templating import Templar
 
+if TYPE_CHECKING:
+    from playrunner.run.external.callbacks import Callbacks
 
-class Shared:
-    """One run, as its hosts see it."""
+
+class RunState:
+    """The state of one run, shared by the threads of its hosts."""
 
     def __init__(
         self,
@@ -41,16 +45,20 @@ class Shared:
         agents: Agents,
         survey: Survey | None = None,
     ) -> None:
-        self.survey = survey  # when the run only looks at what is there
+        self.survey = survey  # set when the run only observes what exists
         self.options, self.plan, self.report, self.ledger = options, plan, report, ledger
-        self.world = World(inventory, templar, extra, _settings(options, inventory))
-        self.agents, self.pool, self.shipments = agents, agents.pool, Shipments()
-        self.clouds = Clouds(ledger)
+        self.run_vars = RunVariables(inventory, templar, extra, _settings(options, inventory))
+        self.agents, self.pool, self.uploads = agents, agents.pool, FileUploads()
+        self.callbacks: Callbacks | None = None  # plugins that listen
+        self.clouds = CloudAccounts(ledger)
         self.recap = Recap()
-        self.changes: list[Undo] = []  # under --rollback: what was changed, and the way back
-        self.gone: set[str] = (
-            set()
-        )  # hosts that failed or fell silent: later plays go on without them
+        self.changes: list[Undo] = []  # under --rollback: how to undo what was changed
+        # Hosts that failed or were unreachable: later plays run without them
+        self.failed_hosts: set[str] = set()
+        # Hosts that make the run fail: a rescued host that any_errors_fatal marked does so only
+        # when another play follows, like with Ansible
+        self.ended_badly: set[str] = set()
+        self.errors_cleared = False  # by `meta: clear_host_errors`
         self.play_number = 0
         self.play_ended = False  # by `meta: end_play`
         self.defects = 0
@@ -61,26 +69,32 @@ class Shared:
         self.ledger.intend(host, title, step.module, str(step.place))
         self.report.starts(host, title)
 
-    def hear(self, result: Result) -> None:
+    def add_result(self, result: Result) -> None:
         with self._lock:
             self.recap.add(result)
-        self.ledger.hear(result)
-        self.report.hear(result)
+        self.ledger.add_result(result)
+        self.report.add_result(result)
+        if self.callbacks:
+            self.callbacks.add_result(result)
 
     def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Something all hosts read from the same file, loaded once."""
+        """A value that all hosts read from the same file, loaded once."""
         with self._lock:
             if key not in self._cache:
                 self._cache[key] = make()
             return self._cache[key]
 
-    @lru_cache(maxsize=256)  # noqa: B019  one of these lives as long as the process's work
     def text_of(self, path: Path) -> str:
-        """A template's text, read once for all hosts."""
+        """A template's text, read once for all hosts unless a step changes the file."""
         try:
-            return path.read_text(encoding="utf-8")
+            status = path.stat()
+            return self._text_of(path, status.st_mtime_ns, status.st_size)
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(f"{path} cannot be read as text: {error}") from None
+
+    @lru_cache(maxsize=256)  # noqa: B019  a RunState lives as long as the process
+    def _text_of(self, path: Path, mtime: int, size: int) -> str:
+        return path.read_text(encoding="utf-8")
 
     def close(self) -> None:
         self.agents.close()
@@ -88,7 +102,7 @@ class Shared:
 
 
 def _settings(options: Options, inventory: Inventory) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "ansible_check_mode": options.check,
         "ansible_diff_mode": options.diff,
         "ansible_forks": options.forks,
@@ -96,7 +110,7 @@ def _settings(options: Options, inventory: Inventory) -> dict[str, Any]:
         "ansible_run_tags": [tag for tag in options.tags.split(",") if tag] or ["all"],
         "ansible_skip_tags": [tag for tag in options.skip_tags.split(",") if tag],
         "ansible_inventory_sources": [str(file) for file in inventory.files],
-        "ansible_config_file": None,
+        "ansible_config_file": str(config) if (config := ansible_config().file) else None,
         "ansible_playbook_python": sys.executable,
         "ansible_version": {
             "full": "2.19.0",
@@ -106,4 +120,4 @@ def _settings(options: Options, inventory: Inventory) -> dict[str, Any]:
             "string": "2.19.0",
         },
     }
-    return {**found, "ansible_limit": options.limit} if options.limit else found
+    return {**settings, "ansible_limit": options.limit} if options.limit else settings

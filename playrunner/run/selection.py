@@ -1,16 +1,20 @@
-"""Choosing work: which steps run, which hosts go together; functions from lists to lists."""
+"""Selection: which steps run (--tags, --start-at-task), and which hosts form a batch (serial)."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
 from playrunner.errors import BadInput, Place, StepFailed
 from playrunner.model import Play, Step, steps_of
+from playrunner.text.did_you_mean import did_you_mean
+from playrunner.text.written import is_template
+from playrunner.variables.scope import Scope
+
+_UNTAGGED = frozenset({"untagged"})
 
 
 @dataclass(frozen=True)
@@ -22,45 +26,46 @@ class Plan:
     start: tuple[int, tuple[int, ...]] | None = None  # play number and position of the first step
     play_number: int = 0
 
-    def selects(self, step: Step) -> bool:
+    def selects(self, step: Step, scope_of: Callable[[], Scope]) -> bool:
         if self.start and not step.implicit and (self.play_number, step.position) < self.start:
             return False
-        return self.wants(step.keywords.tags)
+        tags = step.keywords.tags
+        return self.wants(rendered_tags(tags, scope_of()) if any(map(is_template, tags)) else tags)
 
     def wants(self, tags: frozenset[str]) -> bool:
-        tagged = bool(tags - {"always", "never"}) or "never" in tags
-        named = (
-            bool(tags & self.tags)
-            or ("tagged" in self.tags and tagged)
-            or ("untagged" in self.tags and not tags)
-        )
+        """Whether a step with these tags runs; the rules are Ansible's."""
+        tags = tags or _UNTAGGED
+        is_tagged = tags != _UNTAGGED
         chosen = (
-            named
+            "always" in tags
             or ("all" in self.tags and "never" not in tags)
-            or (
-                "always" in tags
-                and "always" not in self.skip_tags
-                and ("never" not in tags or named)
-            )
+            or bool(tags & self.tags)
+            or ("tagged" in self.tags and is_tagged and "never" not in tags)
         )
         if not chosen:
             return False
-        if "always" in tags and "always" not in self.skip_tags and not (tags & self.skip_tags):
-            return True
-        skipped = (
-            bool(tags & self.skip_tags)
-            or ("tagged" in self.skip_tags and tagged)
-            or ("untagged" in self.skip_tags and not tags)
-            or ("all" in self.skip_tags and "always" not in tags)
-        )
-        return not skipped
+        if "all" in self.skip_tags:
+            return "always" in tags and "always" not in self.skip_tags
+        return not (tags & self.skip_tags or ("tagged" in self.skip_tags and is_tagged))
+
+
+def rendered_tags(tags: frozenset[str], scope: Scope) -> frozenset[str]:
+    """The tags with templates among them rendered; one may give several."""
+    found: list[str] = []
+    for tag in tags:
+        rendered = scope.run_vars.templar.render(tag, scope)
+        for each in rendered if isinstance(rendered, list) else [rendered]:
+            found += _words(str(each))
+    return frozenset(found)
 
 
 def make_plan(
     plays: Sequence[Play], tags: str = "", skip_tags: str = "", start_at: str = ""
 ) -> Plan:
-    wanted = frozenset(_words(tags)) or frozenset({"all"})
-    return Plan(wanted, frozenset(_words(skip_tags)), _start(plays, start_at) if start_at else None)
+    selected = frozenset(_words(tags)) or frozenset({"all"})
+    return Plan(
+        selected, frozenset(_words(skip_tags)), _start(plays, start_at) if start_at else None
+    )
 
 
 def _start(plays: Sequence[Play], name: str) -> tuple[int, tuple[int, ...]]:
@@ -74,8 +79,7 @@ def _start(plays: Sequence[Play], name: str) -> tuple[int, tuple[int, ...]]:
             ):
                 return number, step.position
             names.append(step.name)
-    close = get_close_matches(name, names, 1)
-    hint = f'; did you mean "{close[0]}"?' if close else "; --list-tasks shows them"
+    hint = did_you_mean(name, names, "--list-tasks shows them")
     raise BadInput(f'--start-at-task: there is no step "{name}"{hint}')
 
 
@@ -84,7 +88,7 @@ def _words(text: str) -> list[str]:
 
 
 def batches(hosts: Sequence[str], serial: Sequence[Any], place: Place) -> list[list[str]]:
-    """The hosts in groups that go through the play one after another, as `serial` asks."""
+    """The hosts in batches that run the play one after another, as `serial` says."""
     rest = list(hosts)
     if not serial:
         return [rest] if rest else []

@@ -1,11 +1,13 @@
-"""Launcher: turns a step into what an agent or a controller module is asked to do, turn by turn."""
+"""StepStarter: sends a step to an agent, or runs it on the controller, item by item."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import (
+    BadArgument,
     BadInput,
     HostUnreachable,
     NotYet,
@@ -15,316 +17,264 @@ from playrunner.errors import (
 )
 from playrunner.model import Step
 from playrunner.playbook import keyword_values, module_index
+from playrunner.run.async_jobs import AsyncJobs
 from playrunner.run.background import side_by_side
 from playrunner.run.batch import Batch
-from playrunner.run.conditions import satisfied
-from playrunner.run.controller_step import Controller
-from playrunner.run.host_request import Requests, delegate
-from playrunner.run.inflight import Flight, Turn
-from playrunner.run.loops import turns_of
-from playrunner.run.run_state import Shared
-from playrunner.run.survey import PASSED_OVER
-from playrunner.ssh.agent_code import Seat
-from playrunner.ssh.dispatcher import Courier
+from playrunner.run.control.conditions import satisfied
+from playrunner.run.control.loops import loop_items
+from playrunner.run.controller_step import ControllerSteps
+from playrunner.run.host_request import HostRequests, delegate
+from playrunner.run.inflight import InFlightStep, LoopItem
+from playrunner.run.run_state import RunState
+from playrunner.run.step_traits import condition_holds, in_background, is_awaited
+from playrunner.run.survey import NOT_SURVEYED
+from playrunner.ssh.dispatcher import AgentDispatcher
+from playrunner.ssh.file_uploads import is_secret_source
 from playrunner.ssh.targets import CONNECTION_NAMES
 from playrunner.text.written import is_template
-from playrunner.variables.scope import Scope, Waiter
+from playrunner.variables.scope import Scope
 from playrunner.variables.templating import MISSING
+from playrunner.variables.waiter import Waiter
+from playrunner.vault.masking import masking
 
 SKIPPED = {"changed": False, "skipped": True, "skip_reason": "Conditional result was False"}
 MOST_DELAY_SECONDS = 3600.0
 
 
-class Launcher:
-    """One strand's way of starting steps."""
+class StepStarter:
+    """Starts the steps of one host."""
 
     def __init__(
         self,
-        shared: Shared,
+        shared: RunState,
         batch: Batch,
-        courier: Courier,
+        dispatcher: AgentDispatcher,
         host: str,
         waiter: Waiter,
         sleep: Callable[[float], None],
     ) -> None:
-        self.shared, self.batch, self.courier, self.host, self.waiter = (
+        self.shared, self.batch, self.dispatcher, self.host, self.waiter = (
             shared,
             batch,
-            courier,
+            dispatcher,
             host,
             waiter,
         )
-        self.requests = Requests(shared)
-        self.controller = Controller(
-            shared, self.requests, courier, host, waiter, batch.sleep, sleep
+        self.requests = HostRequests(shared)
+        self._jobs = AsyncJobs(dispatcher, batch.sleep)
+        self.controller = ControllerSteps(
+            shared, self.requests, dispatcher, host, waiter, batch.sleep, sleep
         )
 
-    # What a step is like.
+    def start(self, step: Step, scope: Scope) -> InFlightStep:
+        if is_awaited(step):
+            self.waiter.wait_for_steps()
+        inflight = InFlightStep(step, step.title, looped=step.loop is not None)
+        self.fill(inflight, scope)
+        return inflight
 
-    def is_awaited(self, step: Step) -> bool:
-        """Whether the next step must not be sent before this one's result is judged here."""
-        if self.in_background(step):
-            return False
-        words, cls = step.keywords, module_index.module_class(step.module)
-        here = not module_index.runs_on_host(step.module) and not cls.in_memory
-        paced = step.loop is not None and bool(step.loop.pause_seconds or step.loop.break_when)
-        judged = (
-            step.failed_when is not None
-            or step.until is not None
-            or step.retries is not None
-            or not (step.changed_when is None or isinstance(step.changed_when, bool))
-        )
-        return bool(here or paced or judged or words.throttle or step.async_seconds)
+    def fill(self, inflight: InFlightStep, scope: Scope) -> None:
+        """Add the step's loop items, each started or done."""
+        with inflight.censoring():
+            self._fill(inflight, scope)
 
-    def in_background(self, step: Step) -> bool:
-        return module_index.module_class(step.module).in_background
-
-    def waits_for_all(self, step: Step) -> bool:
-        cls = module_index.module_class(step.module)
-        return cls.reaches_out or cls.once_for_all
-
-    def once_for_all(self, step: Step) -> bool:
-        return module_index.module_class(step.module).once_for_all
-
-    def gives_facts(self, step: Step) -> bool:
-        return module_index.module_class(step.module).gives_facts and step.module != "play.set_fact"
-
-    def condition_holds(self, step: Step, scope: Scope) -> bool:
-        return all(scope.world.templar.truth(condition, scope) for condition in step.keywords.when)
-
-    # Starting it.
-
-    def launch(self, step: Step, scope: Scope) -> Flight:
-        if self.is_awaited(step):
-            self.waiter.settle()
-        flight = Flight(step, step.title, looped=step.loop is not None)
-        self.fill(flight, scope)
-        return flight
-
-    def fill(self, flight: Flight, scope: Scope) -> None:
-        """The flight's turns, each started or done."""
-        with flight.censoring():
-            self._fill(flight, scope)
-
-    def _fill(self, flight: Flight, scope: Scope) -> None:
-        step = flight.step
+    def _fill(self, inflight: InFlightStep, scope: Scope) -> None:
+        step = inflight.step
         try:
-            flight.hidden = self._is_hidden(step, scope)
-            flight.title = step.title if flight.hidden else _title(step, scope)
-            flight.ignored = self.requests.flag(step.keywords.ignore_errors, scope)
-            flight.ignore_unreachable = self.requests.flag(step.keywords.ignore_unreachable, scope)
-            turns = map(flight.labelled, self._turns(step, scope))
+            inflight.hidden = self._is_hidden(step, scope)
+            inflight.title = step.title if inflight.hidden else _title(step, scope)
+            inflight.ignored = self.requests.flag(step.keywords.ignore_errors, scope)
+            inflight.ignore_unreachable = self.requests.flag(
+                step.keywords.ignore_unreachable, scope
+            )
+            inflight.fatal = not inflight.ignored and self.requests.flag(
+                step.keywords.any_errors_fatal, scope
+            )
+            items = map(inflight.labelled, self._loop_items(step, scope))
         except PlayrunnerError as error:
-            flight.looped = False
-            flight.turns = [Turn(scope, values=self._problem(error, step, scope))]
+            inflight.looped = False
+            inflight.items = [LoopItem(scope, values=self._problem(error, step, scope))]
             return
-        if self.in_background(step):
-            flight.turns = list(turns)
-            side_by_side(flight.turns, lambda turn: self._until_judged(flight, turn))
+        if in_background(step):
+            inflight.items = list(items)
+            side_by_side(inflight.items, lambda item: self._finish_item(inflight, item))
             return
-        self.shared.intend(self.host, step, flight.title)
-        for turn in turns:
-            flight.turns.append(turn)
-            self._launch_turn(flight, turn)
-            if self._breaks(step, turn):
+        self.shared.intend(self.host, step, inflight.title)
+        for item in items:
+            inflight.items.append(item)
+            self._start_item(inflight, item)
+            if self._breaks(step, item):
                 break
-        if flight.looped and any(turn.parcel for turn in flight.turns):
-            self._fence(flight)
+        if inflight.looped and any(item.agent_request for item in inflight.items):
+            self._fence(inflight)
 
     def _is_hidden(self, step: Step, scope: Scope) -> bool:
-        """Whether no_log is set; where only an item of the loop can tell, the whole step counts as
-        hidden."""
+        """Whether no_log is set; where it depends on the loop item, the whole step is hidden."""
         try:
+            if step.keywords.no_log is None:
+                return ansible_config().flag("no_log")
             return self.requests.flag(step.keywords.no_log, scope)
         except UndefinedVariable:
             if step.loop is None:
                 raise
             return True
 
-    def _turns(self, step: Step, scope: Scope) -> Iterator[Turn]:
+    def _loop_items(self, step: Step, scope: Scope) -> Iterator[LoopItem]:
         if step.loop is None:
-            return iter([Turn(scope)])
+            return iter([LoopItem(scope)])
         try:
-            return iter(turns_of(step.loop, scope, step.place, self.batch.sleep))
+            return iter(loop_items(step.loop, scope, step.place, self.batch.sleep))
         except UndefinedVariable:
-            # A loop over something that is only there when `when` holds must not fail when it does
-            # not.
-            if step.keywords.when and not self.condition_holds(step, scope):
-                return iter([Turn(scope, values={**SKIPPED})])
+            # The loop may read a variable that is only defined when `when` holds.
+            if step.keywords.when and not condition_holds(step, scope):
+                return iter([LoopItem(scope, values={**SKIPPED})])
             raise
 
-    def _launch_turn(self, flight: Flight, turn: Turn) -> None:
-        if turn.values is not None:
+    def _start_item(self, inflight: InFlightStep, item: LoopItem) -> None:
+        if item.values is not None:
             return
-        step = flight.step
-        if not self.is_awaited(step):
-            self._attempt(flight, turn)
+        step = inflight.step
+        if not is_awaited(step):
+            self._attempt(inflight, item)
             return
         try:
             limit = keyword_values.whole(
-                "throttle", step.keywords.throttle or 0, turn.scope, step.place
+                "throttle", step.keywords.throttle or 0, item.scope, step.place
             )
         except PlayrunnerError as error:
-            turn.values = {**self._problem(error, step, turn.scope), **turn.local}
+            item.values = {**self._problem(error, step, item.scope), **item.local}
             return
         if limit:
             with self.batch.throttled(step.position, limit):
-                self._until_judged(flight, turn)
+                self._finish_item(inflight, item)
         else:
-            self._until_judged(flight, turn)
+            self._finish_item(inflight, item)
 
-    def _until_judged(self, flight: Flight, turn: Turn) -> None:
+    def _finish_item(self, inflight: InFlightStep, item: LoopItem) -> None:
         try:
-            self._attempts(flight, turn)
-        except (
-            StepFailed
-        ) as error:  # retries, delay, async or poll is a template that gave no number
-            turn.parcel, turn.values = (
-                None,
-                {**self._problem(error, flight.step, turn.scope), **turn.local},
-            )
+            self._attempts(inflight, item)
+        except StepFailed as error:  # retries, delay, async or poll did not render to a number
+            item.agent_request = None
+            item.values = {**self._problem(error, inflight.step, item.scope), **item.local}
 
-    def _attempts(self, flight: Flight, turn: Turn) -> None:
-        """Attempts until the result is what `until` asks for, each judged before the next."""
-        step = flight.step
+    def _attempts(self, inflight: InFlightStep, item: LoopItem) -> None:
+        """Repeat the step until `until` holds, or `retries` is used up."""
+        step = inflight.step
         most = (
             3
             if step.retries is None
-            else keyword_values.whole("retries", step.retries, turn.scope, step.place)
+            else keyword_values.whole("retries", step.retries, item.scope, step.place)
         )
         repeats = step.until is not None or step.retries is not None
         for number in range(1, (most + 1 if repeats else 1) + 1):
-            turn.attempts, turn.values, turn.parcel = number, None, None
-            self._attempt(flight, turn)
-            self._wait(flight, turn)
-            if satisfied(flight, turn) or not repeats:
+            item.attempts, item.values, item.agent_request = number, None, None
+            self._attempt(inflight, item)
+            self._wait(inflight, item)
+            if satisfied(inflight, item) or not repeats:
                 return
             if number <= most:
-                delay = keyword_values.number("delay", step.delay, turn.scope, step.place)
+                delay = keyword_values.number("delay", step.delay, item.scope, step.place)
                 self.shared.report.output(
-                    self.host, f"{flight.title}: attempt {number} of {most + 1}\n"
+                    self.host, f"{inflight.title}: attempt {number} of {most + 1}\n"
                 )
                 self.batch.sleep(min(delay, MOST_DELAY_SECONDS))
-        assert turn.values is not None
-        turn.attempts = most
-        turn.values["failed"] = True
+        assert item.values is not None
+        item.attempts = most
+        item.values["failed"] = True
 
-    def _wait(self, flight: Flight, turn: Turn) -> None:
+    def _wait(self, inflight: InFlightStep, item: LoopItem) -> None:
         try:
-            turn.wait(self.courier)
+            item.wait(self.dispatcher)
         except (HostUnreachable, StepFailed) as error:
-            turn.values = self._problem(error, flight.step, turn.scope)
-        if flight.step.async_seconds and turn.values and turn.values.get("ansible_job_id"):
-            self._poll(flight, turn)
-        if turn.values is not None:
-            turn.values.update(turn.local)
+            item.values = self._problem(error, inflight.step, item.scope)
+        if inflight.step.async_seconds and item.values and item.values.get("ansible_job_id"):
+            key = self.requests.agent_key(inflight.step, item.scope)
+            self._jobs.poll(inflight.step, item, key)
+        if item.values is not None:
+            item.values.update(item.local)
 
-    def _poll(self, flight: Flight, turn: Turn) -> None:
-        step = flight.step
-        poll = keyword_values.number("poll", step.poll, turn.scope, step.place)
-        if poll <= 0 or not turn.values:
-            return
-        job, waited = turn.values["ansible_job_id"], 0.0
-        limit = keyword_values.number("async", step.async_seconds, turn.scope, step.place)
-        seat = self.requests.seat_of(step, turn.scope)
-        while not turn.values.get("finished"):
-            if waited > limit + poll:
-                turn.values = {
-                    "failed": True,
-                    "changed": False,
-                    "msg": f"not finished within {limit:g} seconds",
-                    "ansible_job_id": job,
-                    "started": True,
-                    "finished": False,
-                }
-                return
-            self.batch.sleep(poll)
-            waited += poll
-            turn.values = self._ask_job(turn, seat, {"jid": job})
-        self._ask_job(turn, seat, {"jid": job, "mode": "cleanup"})
-
-    def _ask_job(self, turn: Turn, seat: Seat, given: dict[str, Any]) -> dict[str, Any]:
-        assert turn.parcel
-        request = {"args": given, "halt": False, "env": turn.parcel.request.get("env", {})}
-        return dict(self.courier.wait(self.courier.send(seat, "host.async_status", request)))
-
-    def _attempt(self, flight: Flight, turn: Turn) -> None:
-        """Send it, or do it here; what cannot be started is a result too."""
-        step, scope = flight.step, turn.scope
-        turn.judged = False
+    def _attempt(self, inflight: InFlightStep, item: LoopItem) -> None:
+        """Send the step to its host, or run it here; an error on the way becomes its result."""
+        step, scope = inflight.step, item.scope
+        item.conditions_applied = False
         try:
             if step.keywords.delegate_to is not None:
-                scope = turn.scope = self._delegated(flight, scope)
-            if not self.condition_holds(step, scope):
-                turn.values = {
+                scope = item.scope = self._delegated(inflight, scope)
+            if not condition_holds(step, scope):
+                item.values = {
                     **SKIPPED,
-                    "false_condition": self._false_one(step, scope),
-                    **turn.local,
+                    "false_condition": self._false_condition(step, scope),
+                    **item.local,
                 }
-            elif self.shared.survey and self.shared.survey.passes_over(step):
-                turn.values = {**PASSED_OVER, **turn.local}
+            elif step.refusal and step.module not in ("play.include_tasks", "play.include_role"):
+                raise StepFailed(step.refusal)
+            elif self.shared.survey and self.shared.survey.skips(step):
+                item.values = {**NOT_SURVEYED, **item.local}
             elif module_index.runs_on_host(step.module):
-                self._send(flight, turn)
+                self._send(inflight, item)
             else:
-                turn.values = {**self.controller.do(flight, turn), **turn.local}
+                item.values = {**self.controller.do(inflight, item), **item.local}
         except PlayrunnerError as error:
-            turn.values = {**self._problem(error, step, scope), **turn.local}
+            item.values = {**self._problem(error, step, scope), **item.local}
 
-    def _delegated(self, flight: Flight, scope: Scope) -> Scope:
-        """The step's variables with those of the connection taken from the host that does it."""
-        flight.delegated_to = delegate(flight.step, scope) or ""
-        if not flight.delegated_to:
+    def _delegated(self, inflight: InFlightStep, scope: Scope) -> Scope:
+        """The step's scope, which knows how the host is reached that it is delegated to."""
+        inflight.delegated_to = delegate(inflight.step, scope) or ""
+        if not inflight.delegated_to:
             return scope
-        if self.requests.flag(flight.step.keywords.delegate_facts, scope):
-            flight.facts_for = flight.delegated_to
-        other = Scope(scope.world, flight.delegated_to)
-        found = {name: other.lookup(name) for name in CONNECTION_NAMES}
-        known = {
-            "ansible_host": flight.delegated_to,
-            **{name: value for name, value in found.items() if value is not MISSING},
+        if self.requests.flag(inflight.step.keywords.delegate_facts, scope):
+            inflight.facts_for = inflight.delegated_to
+        other = Scope(scope.run_vars, inflight.delegated_to)
+        settings = {name: other.given(name) for name in CONNECTION_NAMES}
+        connection = {
+            "ansible_host": inflight.delegated_to,
+            **{name: value for name, value in settings.items() if value is not MISSING},
         }
-        return scope.inner({**known, "ansible_delegated_vars": {flight.delegated_to: known}})
+        return scope.inner({"ansible_delegated_vars": {inflight.delegated_to: connection}})
 
-    def _false_one(self, step: Step, scope: Scope) -> Any:
-        return next(
-            (one for one in step.keywords.when if not scope.world.templar.truth(one, scope)), None
+    def _false_condition(self, step: Step, scope: Scope) -> Any:
+        truth = scope.run_vars.templar.truth
+        return next((when for when in step.keywords.when if not truth(when, scope)), None)
+
+    def _send(self, inflight: InFlightStep, item: LoopItem) -> None:
+        step, scope = inflight.step, item.scope
+        arguments = self.requests.arguments_of(step, scope)
+        item.hides_diff = is_secret_source(arguments)
+        request = self.requests.request_of(inflight, scope, arguments)
+        item.agent_request = self.dispatcher.send(
+            self.requests.agent_key(step, scope), step.module, request
         )
-
-    def _send(self, flight: Flight, turn: Turn) -> None:
-        step, scope = flight.step, turn.scope
-        given = self.requests.arguments_of(step, scope)
-        request = self.requests.request_of(flight, scope, given)
-        turn.parcel = self.courier.send(self.requests.seat_of(step, scope), step.module, request)
 
     def _problem(self, error: PlayrunnerError, step: Step, scope: Scope) -> dict[str, Any]:
         if isinstance(error, HostUnreachable):
             return {"unreachable": True, "changed": False, "msg": str(error)}
         if self.shared.survey and isinstance(error, (NotYet, UndefinedVariable)):
-            return {
-                **PASSED_OVER,
-                "absent": True,
-            }  # what it speaks of is not there, so neither is it
+            # It depends on a resource that does not exist, so it does not exist either.
+            return {**NOT_SURVEYED, "absent": True}
         if isinstance(error, NotYet) and self.shared.options.check:
             return {"unknown": True, "changed": False, "msg": str(error)}
         if isinstance(error, (BadInput, UndefinedVariable, StepFailed, NotYet)):
-            return {"failed": True, "changed": False, "msg": str(error)}
+            message = error.result if isinstance(error, BadArgument) else str(error)
+            return {"failed": True, "changed": False, "msg": message}
         raise error
 
-    def _fence(self, flight: Flight) -> None:
-        """The items of a loop all run; after the last, a failed one stops what follows."""
-        if not flight.ignored:
-            self.courier.fence([turn.parcel for turn in flight.turns if turn.parcel], id(flight))
+    def _fence(self, inflight: InFlightStep) -> None:
+        """All items of a loop run; a failed one stops the agent only after the last."""
+        if not inflight.ignored:
+            self.dispatcher.fence(
+                [item.agent_request for item in inflight.items if item.agent_request], id(inflight)
+            )
 
-    def _breaks(self, step: Step, turn: Turn) -> bool:
-        if not step.loop or not step.loop.break_when or turn.values is None:
+    def _breaks(self, step: Step, item: LoopItem) -> bool:
+        if not step.loop or not step.loop.break_when or item.values is None:
             return False
-        return turn.scope.world.templar.truth(list(step.loop.break_when), turn.scope)
+        return item.scope.run_vars.templar.truth(list(step.loop.break_when), item.scope)
 
 
 def _title(step: Step, scope: Scope) -> str:
     if not is_template(step.title):
         return step.title
     try:
-        return str(scope.world.templar.render(step.title, scope))
+        return masking.text(str(scope.run_vars.templar.render(step.title, scope)))
     except PlayrunnerError:
         return step.title

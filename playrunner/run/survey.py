@@ -1,8 +1,7 @@
-"""Survey: look at everything that plays are about, and touch nothing. What is to be deleted, or
-shown, is learnt this way.
+"""Survey: observe the resources of plays without changing anything, to show or delete them.
 
-Only what is needed to find a thing has to be known: an argument that cannot be rendered, because
-what it speaks of is gone already, does not keep the thing from being found.
+Only the arguments that identify a resource have to be known: one that cannot be rendered, because
+the resource it refers to is already deleted, does not prevent finding this one.
 """
 
 from __future__ import annotations
@@ -11,18 +10,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from playrunner.cloud.resource import GOING, CloudModule
+from playrunner.cloud.resource import DELETING, CloudModule
 from playrunner.errors import NotYet, StepFailed, UndefinedVariable
 from playrunner.hostside.module import Probe
 from playrunner.hostside.state import State
 from playrunner.model import Step
 from playrunner.playbook import arguments, module_index
 from playrunner.run.context import Context
-from playrunner.run.inflight import Flight
+from playrunner.run.inflight import InFlightStep
+from playrunner.run.whole_arguments import with_whole_arguments
 from playrunner.variables.host_memory import OMIT
 from playrunner.variables.scope import Scope
 
-PASSED_OVER = {"changed": False, "skipped": True, "skip_reason": "only looked at"}
+NOT_SURVEYED = {"changed": False, "skipped": True, "skip_reason": "not part of this survey"}
 _NEEDED = (
     "play.set_fact",
     "play.include_tasks",
@@ -33,14 +33,14 @@ _NEEDED = (
 
 
 @dataclass(frozen=True)
-class Piece:
-    """One thing that a step is about, as it was found."""
+class FoundResource:
+    """The resource of a step, as the service reports it."""
 
     module: CloudModule
     ctx: Context
-    flight: Flight
+    inflight: InFlightStep
     found: State | None
-    kept: bool = False  # stays unless asked for by name
+    kept: bool = False  # deleted only on request (--with-kept)
 
     @property
     def title(self) -> str:
@@ -48,7 +48,7 @@ class Piece:
 
     @property
     def step(self) -> Step:
-        return self.flight.step
+        return self.inflight.step
 
     @property
     def ours(self) -> bool:
@@ -56,7 +56,7 @@ class Piece:
 
     @property
     def doing(self) -> str:
-        """What the service does with it, or what is wrong with it; empty when it stands still."""
+        """What the service does with it, or what is wrong with it; empty when it is stable."""
         return (
             (self.module.moving(self.found) or self.module.broken(self.found) or "")
             if self.found is not None
@@ -66,14 +66,14 @@ class Piece:
 
 @dataclass
 class Survey:
-    """What was found, in the order it was looked at, and who read what of whom."""
+    """The resources that were found, in the order of the steps, and which step read what."""
 
-    pieces: list[Piece] = field(default_factory=list)
-    flights: list[Flight] = field(default_factory=list)
-    removing: bool = False  # what is found and ours is about to go
+    resources: list[FoundResource] = field(default_factory=list)
+    inflight_steps: list[InFlightStep] = field(default_factory=list)
+    removing: bool = False  # resources with our tag are about to be deleted
 
-    def passes_over(self, step: Step) -> bool:
-        """Whether a step has nothing to say about what is there in a cloud."""
+    def skips(self, step: Step) -> bool:
+        """Whether a step has no resource, and no later step needs it to find one."""
         cls = module_index.module_class(step.module)
         return (
             not (issubclass(cls, (CloudModule, Probe)) and cls.in_background)
@@ -81,13 +81,14 @@ class Survey:
         )
 
     def arguments_of(self, step: Step, scope: Scope) -> dict[str, Any]:
-        """What can be known of a step's arguments; its identity must be."""
-        cls, templar = module_index.module_class(step.module), scope.world.templar
+        """The arguments of a step that can be rendered; those of its identity must be."""
+        if step.whole:
+            step = with_whole_arguments(step, scope)
+        cls, templar = module_index.module_class(step.module), scope.run_vars.templar
         needed = getattr(cls, "identity", tuple(step.arguments))
-        given: dict[str, Any] = dict.fromkeys(arguments.fields(cls))
-        given.update(
-            {name: one.default for name, one in arguments.fields(cls).items() if not one.required}
-        )
+        fields = arguments.fields(cls)
+        values: dict[str, Any] = dict.fromkeys(fields)
+        values.update({name: field.default for name, field in fields.items() if not field.required})
         for name, value in step.arguments.items():
             try:
                 rendered = templar.render(value, scope, keys=False)
@@ -95,36 +96,38 @@ class Survey:
                 if name in needed:
                     raise
                 if name == "after":
-                    given[name] = {"absent": True}  # what it comes after is not there
+                    values[name] = {"absent": True}  # the resource it depends on does not exist
                 continue
             if rendered is not OMIT:
                 known = arguments.converted(
                     cls, {name: rendered}, step.module, step.place, final=True
                 )
-                given.update(known)
-        return given
+                values.update(known)
+        return values
 
     def look(
-        self, module: CloudModule, ctx: Context, flight: Flight, kept: bool
+        self, module: CloudModule, ctx: Context, inflight: InFlightStep, kept: bool
     ) -> Mapping[str, Any]:
-        found = module.observe(ctx)
-        piece = Piece(module, ctx, flight, found, kept)
-        self.pieces.append(piece)
-        if found is None:
+        state = module.observe(ctx)
+        resource = FoundResource(module, ctx, inflight, state, kept)
+        self.resources.append(resource)
+        if state is None:
             return {"changed": False, "absent": True}
-        going = (
-            {GOING: True}
-            if self.removing and module.takes_along and piece.ours and not kept
+        deleting = (
+            {DELETING: True}
+            if self.removing and module.takes_along and resource.ours and not kept
             else {}
         )
-        return {**found, **going, "changed": False}
+        return {**state, **deleting, "changed": False}
 
-    def users_of(self, flight: Flight, among: Iterable[Piece]) -> list[Piece]:
-        """The pieces that read, directly or through others, what this step gave."""
-        names = {flight.step.register} if flight.step.register else set()
-        users: list[Flight] = []
-        for later in self.flights:  # in playing order: what reads stands behind what is read
-            if later is not flight and later.reads & names:
+    def users_of(
+        self, inflight: InFlightStep, among: Iterable[FoundResource]
+    ) -> list[FoundResource]:
+        """The resources that read, directly or through others, what this step registered."""
+        names = {inflight.step.register} if inflight.step.register else set()
+        users: list[InFlightStep] = []
+        for later in self.inflight_steps:  # in play order: readers come after what they read
+            if later is not inflight and later.reads & names:
                 users.append(later)
                 names |= {later.step.register} if later.step.register else set()
-        return [piece for piece in among if any(piece.flight is user for user in users)]
+        return [resource for resource in among if any(resource.inflight is user for user in users)]

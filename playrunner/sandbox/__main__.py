@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from playrunner.sandbox import nodes, registry
+from playrunner.sandbox import node_inventory, nodes, registry
 from playrunner.sandbox.aws.api import process as aws_process
 from playrunner.sandbox.aws.api.process import Aws
 from playrunner.sandbox.gcp import process as gcp_process
@@ -26,9 +26,9 @@ PARTS = ("nodes", "aws", "gcp", "kube", "registry")
 
 @dataclass(frozen=True)
 class Found:
-    """What of the stage is there; None for a part that was never brought up."""
+    """The parts of the sandbox; None for a part that was never started."""
 
-    nodes: tuple[nodes.Node, ...]
+    nodes: tuple[node_inventory.Node, ...]
     aws: Aws | None
     gcp: Gcp | None
     kube: Kube | None
@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     except SandboxError as error:
         print(f"sandbox: {error}", file=sys.stderr)
         return error.exit_code
-    _show(found, as_json=asked.json, inventory=str(nodes.inventory_file(root)))
+    _show(found, as_json=asked.json, inventory=str(node_inventory.inventory_file(root)))
     return 0 if asked.verb == "status" or found.healthy else 1
 
 
@@ -63,7 +63,7 @@ def _up(root: Path, asked: argparse.Namespace) -> Found:
         aws_process.up_later(root)
     aws = aws_process.up(root) if asked.aws or asked.only == "aws" else aws_process.status(root)
     gcp = gcp_process.up(root) if asked.gcp or asked.only == "gcp" else gcp_process.status(root)
-    found = nodes.up(root, asked.nodes) if asked.only in (None, "nodes") else nodes.status(root)
+    ssh_nodes = nodes.up(root, asked.nodes) if asked.only in (None, "nodes") else nodes.status(root)
     kube = (
         kube_process.up(root, moving=True)
         if asked.kube or asked.only == "kube"
@@ -74,7 +74,7 @@ def _up(root: Path, asked: argparse.Namespace) -> Found:
         or asked.only == "registry"
         or (asked.registry_if_installed and registry.installed())
     )
-    return Found(found, aws, gcp, kube, registry.up(root) if wanted else registry.status(root))
+    return Found(ssh_nodes, aws, gcp, kube, registry.up(root) if wanted else registry.status(root))
 
 
 def _status(root: Path) -> Found:
@@ -107,7 +107,7 @@ def _environment(root: Path) -> int:
     if not values:
         more = "(or --gcp for Google Cloud, --kube for Kubernetes)"
         raise SandboxError(
-            "the pretend AWS is not up; start it with: python -m playrunner.sandbox up --aws"
+            "the pretend AWS is not running; start it with: python -m playrunner.sandbox up --aws"
             f" {more}"
         )
     for name, value in values.items():
@@ -115,19 +115,19 @@ def _environment(root: Path) -> int:
     return 0
 
 
-def _show(found: Found, *, as_json: bool, inventory: str) -> None:
-    aws, gcp, kube = found.aws, found.gcp, found.kube
+def _show(sandbox: Found, *, as_json: bool, inventory: str) -> None:
+    aws, gcp, kube, images = sandbox.aws, sandbox.gcp, sandbox.kube, sandbox.registry
     if as_json:
         parts: dict[str, Any] = {
-            "nodes": [node.summary() for node in found.nodes],
+            "nodes": [node.summary() for node in sandbox.nodes],
             "aws": aws.summary() if aws else None,
         }
         parts |= {"gcp": gcp.summary()} if gcp else {}
         parts |= {"kube": kube.summary()} if kube else {}
-        parts |= {"registry": found.registry.summary()} if found.registry else {}
-        print(json.dumps({"inventory": inventory if found.nodes else None, **parts}, indent=2))
+        parts |= {"registry": images.summary()} if images else {}
+        print(json.dumps({"inventory": inventory if sandbox.nodes else None, **parts}, indent=2))
         return
-    for node in found.nodes:
+    for node in sandbox.nodes:
         print(
             f"{node.name}  {node.address}:{node.port}  {_health(node.pid, node.alive)} "
             f" {node.scratch}"
@@ -143,15 +143,12 @@ def _show(found: Found, *, as_json: bool, inventory: str) -> None:
             f"kube   {kube.server}  {_health(kube.pid, kube.alive)}  {kube.flavour} "
             f" KUBECONFIG={kube.kubeconfig}"
         )
-    if found.registry is not None:
-        print(
-            f"images {found.registry.address}  {_health(found.registry.pid, found.registry.alive)} "
-            f" {found.registry.auth_file}"
-        )
-    if found.nodes:
+    if images is not None:
+        print(f"images {images.address}  {_health(images.pid, images.alive)}  {images.auth_file}")
+    if sandbox.nodes:
         print(f"inventory: {inventory}")
-    elif aws is None and gcp is None and kube is None and found.registry is None:
-        print("nothing is up; start with: python -m playrunner.sandbox up")
+    elif aws is None and gcp is None and kube is None and images is None:
+        print("nothing is running; start with: python -m playrunner.sandbox up")
 
 
 def _health(pid: int | None, alive: bool) -> str:
@@ -171,48 +168,48 @@ def _parser() -> argparse.ArgumentParser:
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="up|status|env|down")
     up = verbs.add_parser(
-        "up", help="start the nodes (and the pretend AWS); what is healthy is kept"
+        "up", help="start the SSH nodes (and other parts by flag); running parts are kept"
     )
     up.add_argument(
         "--nodes",
         type=int,
         default=nodes.DEFAULT_COUNT,
-        help="how many nodes (default: %(default)s)",
+        help="number of SSH nodes (default: %(default)s)",
     )
     up.add_argument(
-        "--aws", action="store_true", help="the pretend AWS too; waits until it answers"
+        "--aws", action="store_true", help="start the pretend AWS and wait until it answers"
     )
     up.add_argument(
         "--aws-later",
         action="store_true",
-        help="the pretend AWS too, where moto is installed; does not wait",
+        help="start the pretend AWS where moto is installed; do not wait for it",
     )
-    up.add_argument("--gcp", action="store_true", help="a pretend Google Cloud too")
+    up.add_argument("--gcp", action="store_true", help="start a pretend Google Cloud")
     up.add_argument(
         "--kube",
         action="store_true",
-        help="a Kubernetes cluster too; with a real API where its programs are found",
+        help="start a Kubernetes cluster (a real API server where its programs are installed)",
     )
     up.add_argument(
         "--registry",
         action="store_true",
-        help="a registry for images too: docker-registry, with a login",
+        help="start an image registry: docker-registry, with a login",
     )
     up.add_argument(
         "--registry-if-installed",
         action="store_true",
         help="the same, where docker-registry is installed",
     )
-    status = verbs.add_parser("status", help="say what is up")
+    status = verbs.add_parser("status", help="show which parts are running")
     for verb in (up, status):
         verb.add_argument("--json", action="store_true", help="print one JSON object")
     verbs.add_parser(
         "env",
-        help='what boto3, the aws CLI and gcloud need: eval "$(python -m playrunner.sandbox env)"',
+        help='print variables for boto3, aws, gcloud: eval "$(python -m playrunner.sandbox env)"',
     )
-    down = verbs.add_parser("down", help="end what is up and remove everything of it")
+    down = verbs.add_parser("down", help="stop all parts and delete everything they created")
     for verb in (up, down):
-        verb.add_argument("--only", choices=PARTS, help="this part alone")
+        verb.add_argument("--only", choices=PARTS, help="only this part")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""What to break, and when: a list of faults, each picking the requests it strikes. Any pretend
+"""What to break, and when: a list of faults, each selecting the requests it hits. Any pretend
 service can ask it."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ REQUEST_KINDS = (
     "slow",  # answered, but only after `seconds` (Kubernetes only)
     "drop",  # a watch or log that breaks off after `seconds` (Kubernetes only)
 )
-WORLD_KINDS = (
+RESOURCE_KINDS = (
     "insufficient_capacity",  # no machines of `instance_type` in `zone`
     "fails_later",  # accepted, then ends in a failed state with `code` and `message`
 )
@@ -31,7 +31,8 @@ class BadFault(ValueError):
 
 @dataclass
 class Fault:
-    """One thing that goes wrong. Without `nth` and `probability` it strikes every matching request."""
+    """One thing that goes wrong. Without `nth` and `probability` it strikes every matching
+    request."""
 
     kind: str
     service: str = "*"  # as boto3 spells it; a pattern
@@ -52,15 +53,15 @@ class Fault:
     struck: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        if self.kind not in REQUEST_KINDS + WORLD_KINDS:
+        if self.kind not in REQUEST_KINDS + RESOURCE_KINDS:
             raise BadFault(
-                f"no kind of fault is called {self.kind!r}; there are:"
-                f" {', '.join(REQUEST_KINDS + WORLD_KINDS)}"
+                f"unknown kind of fault {self.kind!r}; valid are:"
+                f" {', '.join(REQUEST_KINDS + RESOURCE_KINDS)}"
             )
         if self.probability is not None and not 0 <= self.probability <= 1:
-            raise BadFault(f"probability must be from 0 to 1, not {self.probability}")
+            raise BadFault(f"probability must be between 0 and 1, not {self.probability}")
         if self.nth is not None and self.nth < 1:
-            raise BadFault(f"nth counts from 1, not from {self.nth}")
+            raise BadFault(f"nth must be 1 or more, not {self.nth}")
         self._random = random.Random(self.seed)
 
     def strikes(self, service: str, action: str, mutating: bool) -> bool:
@@ -95,8 +96,8 @@ class Faults:
     def __init__(self) -> None:
         self.all: list[Fault] = []
 
-    def add(self, wishes: Iterable[Mapping[str, Any]]) -> None:
-        self.all += [_fault(wish) for wish in wishes]
+    def add(self, faults: Iterable[Mapping[str, Any]]) -> None:
+        self.all += [_fault(values) for values in faults]
 
     def striking(self, service: str, action: str, mutating: bool) -> Fault | None:
         """The first fault that hits this request. The others still count it."""
@@ -130,11 +131,13 @@ class Faults:
         return None
 
 
-def _fault(wish: Mapping[str, Any]) -> Fault:
-    known = {one.name for one in fields(Fault) if one.init}
-    unknown = sorted(set(wish) - known)
+def _fault(values: Mapping[str, Any]) -> Fault:
+    known = {field.name for field in fields(Fault) if field.init}
+    unknown = sorted(set(values) - known)
     if unknown:
-        raise BadFault(f"a fault has no {', '.join(unknown)}; it has: {', '.join(sorted(known))}")
-    if "kind" not in wish:
+        raise BadFault(
+            f"unknown fault field {', '.join(unknown)}; valid are: {', '.join(sorted(known))}"
+        )
+    if "kind" not in values:
         raise BadFault("a fault needs a kind")
-    return Fault(**wish)
+    return Fault(**values)

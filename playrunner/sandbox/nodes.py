@@ -8,14 +8,21 @@ import ipaddress
 import json
 import random
 import re
-import shlex
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from playrunner.sandbox import sshd, state
+from playrunner.sandbox.node_inventory import (
+    Node,
+    inventory_file,
+    inventory_text,
+    key_file,
+    known_hosts_file,
+    ssh_common_args,
+)
 from playrunner.sandbox.state import BadRequest, SandboxError
 
 DEFAULT_COUNT = 2
@@ -26,21 +33,6 @@ PORTS = range(
 PORT_ATTEMPTS = 5  # another program may take a port between our look and sshd's
 ANSWER_SECONDS = 5.0
 MARK = "PLAYRUNNER_SANDBOX_NODE"
-
-
-@dataclass(frozen=True)
-class Node:
-    """One node: where it listens, where it may write, and whether it is there."""
-
-    name: str
-    address: str
-    port: int
-    scratch: Path
-    pid: int | None = None
-    alive: bool = False
-
-    def summary(self) -> dict[str, object]:
-        return {**asdict(self), "scratch": str(self.scratch)}
 
 
 def up(root: Path, count: int = DEFAULT_COUNT) -> tuple[Node, ...]:
@@ -115,57 +107,12 @@ def down(root: Path) -> None:
             root.rmdir()
 
 
-def inventory_text(
-    root: Path, nodes: Iterable[Node], variables: Mapping[str, object] | None = None
-) -> str:
-    """An inventory in Ansible's format with the group `nodes`; JSON's spelling of a value is also
-    YAML's."""
-    lines = ["nodes:", "  hosts:"]
-    for node in nodes:
-        own = {
-            "ansible_host": node.address,
-            "ansible_port": node.port,
-            "scratch": str(node.scratch),
-        }
-        lines += [f"    {node.name}:", *_assignments(own, indent=6)]
-    shared = {
-        "ansible_user": sshd.login_name(),
-        "ansible_ssh_private_key_file": str(key_file(root)),
-        "ansible_ssh_common_args": ssh_common_args(root),
-    }
-    lines += ["  vars:", *_assignments({**shared, **(variables or {})}, indent=4)]
-    return "\n".join(lines) + "\n"
-
-
-def key_file(root: Path) -> Path:
-    """The private key that opens every node of this folder."""
-    return root / "client_key"
-
-
-def known_hosts_file(root: Path) -> Path:
-    """The host keys of exactly these nodes."""
-    return root / "known_hosts"
-
-
-def inventory_file(root: Path) -> Path:
-    """The inventory of what is up."""
-    return root / "inventory.yaml"
-
-
-def ssh_common_args(root: Path) -> str:
-    """What an SSH client is told so that it trusts exactly these nodes."""
-    file = str(known_hosts_file(root))
-    # ssh splits this option's value at spaces by itself, after the shell's rules have been applied.
-    file = f'"{file}"' if " " in file else file
-    return f"-o {shlex.quote('UserKnownHostsFile=' + file)} -o StrictHostKeyChecking=yes"
-
-
 def _start_missing(
     root: Path, program: str, known: tuple[Node, ...], count: int
 ) -> tuple[Node, ...]:
     stop(
         root, [node for node in known if not node.alive]
-    )  # what is left of them would be in the way
+    )  # what is left of them would block the new ones
     settings: str | None = None
     for _ in range(PORT_ATTEMPTS):
         nodes = _placed(root, known, count)
@@ -182,9 +129,7 @@ def _start_missing(
         known = tuple(node if node.alive else _looked_at(root, node) for node in nodes)
         if started:
             return known
-    raise SandboxError(
-        f"no free port was left in {PORT_ATTEMPTS} attempts; see {root}/sshd/node1/log"
-    )
+    raise SandboxError(f"found no free port in {PORT_ATTEMPTS} attempts; see {root}/sshd/node1/log")
 
 
 def _placed(root: Path, known: tuple[Node, ...], count: int) -> tuple[Node, ...]:
@@ -267,10 +212,6 @@ def _write_record(root: Path, nodes: tuple[Node, ...]) -> None:
     }
     state.write_file(_record_file(root), json.dumps({**shared, "nodes": places}, indent=2) + "\n")
     state.write_file(inventory_file(root), inventory_text(root, nodes))
-
-
-def _assignments(variables: Mapping[str, object], indent: int) -> list[str]:
-    return [f"{' ' * indent}{name}: {json.dumps(value)}" for name, value in variables.items()]
 
 
 def _looked_at(root: Path, node: Node) -> Node:

@@ -79,7 +79,7 @@ def down(root: Path) -> None:
             state.remove_tree(_folder(root))
         record_file(root).unlink(missing_ok=True)
         (root / LOCK).unlink()
-        with suppress(OSError):  # something else lives there, too
+        with suppress(OSError):  # something else keeps files there
             root.rmdir()
 
 
@@ -91,12 +91,12 @@ def record_file(root: Path) -> Path:
 def _started(root: Path, known: Registry | None) -> Registry:
     folder = _folder(root)
     folder.mkdir(mode=0o700, exist_ok=True)
-    address = (
+    listen_address = (
         known.address if known else "127.0.0.1:0"
     )  # the same as before, for those who noted it down
     password = secrets.token_urlsafe(24)
     state.write_file(folder / "htpasswd", _entry(password))
-    state.write_file(folder / "config.yml", _config(folder, address))
+    state.write_file(folder / "config.yml", _config(folder, listen_address))
     (folder / "log").unlink(missing_ok=True)
     with open(folder / "log", "ab") as log:
         process = subprocess.Popen(
@@ -110,14 +110,14 @@ def _started(root: Path, known: Registry | None) -> Registry:
     state.await_that(
         lambda: _address(folder) is not None or process.poll() is not None, START_SECONDS
     )
-    found = _address(folder)
-    if found is None or not state.await_that(lambda: _answers(found), START_SECONDS):
+    address = _address(folder)
+    if address is None or not state.await_that(lambda: _answers(address), START_SECONDS):
         raise SandboxError(f"the registry did not start; see {folder / 'log'}")
     auth = base64.b64encode(f"{USER}:{password}".encode()).decode()
     auth_file = folder / "login" / "config.json"  # docker insists on the name
     auth_file.parent.mkdir(mode=0o700, exist_ok=True)
-    state.write_file(auth_file, json.dumps({"auths": {found: {"auth": auth}}}, indent=2) + "\n")
-    record = {"address": found, "user": USER, "auth_file": str(auth_file)}
+    state.write_file(auth_file, json.dumps({"auths": {address: {"auth": auth}}}, indent=2) + "\n")
+    record = {"address": address, "user": USER, "auth_file": str(auth_file)}
     state.write_file(record_file(root), json.dumps(record, indent=2) + "\n")
     return Registry(**record, pid=process.pid, alive=True)
 
@@ -131,7 +131,7 @@ def _entry(password: str) -> str:
 def _config(folder: Path, address: str) -> str:
     return (
         json.dumps(
-            {  # YAML, too
+            {  # JSON is valid YAML
                 "version": 0.1,
                 "log": {"level": "info", "accesslog": {"disabled": True}},
                 "storage": {
@@ -159,7 +159,7 @@ def _folder(root: Path) -> Path:
 
 
 def _processes(root: Path) -> set[int]:
-    """Only our own: the one that was told to read the configuration in this very folder."""
+    """Only our own: the server that reads the configuration in this folder."""
     mark = f"{PROGRAM} serve {_folder(root) / 'config.yml'}"
     return {pid for pid, command in state.commands().items() if command.endswith(mark)}
 

@@ -23,13 +23,13 @@ class Settings:
     def __post_init__(self) -> None:
         self.delays = {**self.DELAYS, **self.delays}
 
-    def change(self, wish: dict[str, Any]) -> None:
-        unknown = sorted(set(wish) - set(self.summary()))
+    def change(self, changes: dict[str, Any]) -> None:
+        unknown = sorted(set(changes) - set(self.summary()))
         if unknown:
             raise BadSetting(
-                f"there is no setting {', '.join(unknown)}; there are: {', '.join(self.summary())}"
+                f"unknown setting {', '.join(unknown)}; valid are: {', '.join(self.summary())}"
             )
-        for name, value in wish.items():
+        for name, value in changes.items():
             if name == "delays":
                 self._change_delays(value)
             elif name in self.TABLES:
@@ -37,16 +37,18 @@ class Settings:
             else:
                 setattr(self, name, value)
 
-    def _change_delays(self, wish: dict[str, Any]) -> None:
-        unknown = sorted(set(wish) - set(self.DELAYS) - {"*"})
+    def _change_delays(self, changes: dict[str, Any]) -> None:
+        unknown = sorted(set(changes) - set(self.DELAYS) - {"*"})
         if unknown:
             raise BadSetting(
-                f"there is no delay {', '.join(unknown)}; there are: *, {', '.join(self.DELAYS)}"
+                f"unknown delay {', '.join(unknown)}; valid are: *, {', '.join(self.DELAYS)}"
             )
-        everywhere = wish.get("*")
+        everywhere = changes.get("*")
         if everywhere is not None:
             self.delays = dict.fromkeys(self.DELAYS, float(everywhere))
-        self.delays.update({name: float(seconds) for name, seconds in wish.items() if name != "*"})
+        self.delays.update(
+            {name: float(seconds) for name, seconds in changes.items() if name != "*"}
+        )
 
     def summary(self) -> dict[str, Any]:
         return asdict(self)

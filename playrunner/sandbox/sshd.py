@@ -76,15 +76,15 @@ def listeners(daemons: list[Daemon]) -> set[int]:
 def find() -> str:
     """The sshd program of this machine."""
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
-    found = shutil.which("sshd", path=path)
-    if not found or not shutil.which("ssh-keygen"):
+    program = shutil.which("sshd", path=path)
+    if not program or not shutil.which("ssh-keygen"):
         raise SandboxError(
             "sshd or ssh-keygen is not installed; install both with: sudo apt-get install"
             " openssh-server (Fedora, Amazon Linux: sudo dnf install openssh-server)"
         )
     return os.path.abspath(
-        found
-    )  # sshd starts itself anew for each connection and wants to know from where
+        program
+    )  # sshd starts itself again for each connection and needs its own path
 
 
 def login_name() -> str:
@@ -116,7 +116,7 @@ def write_settings(
 
 
 def common_settings(program: str, client_key: Path) -> str:
-    """The settings that all daemons share: this user, with this key, and nobody else."""
+    """The settings that all daemons share: this user, with this key, and no other."""
     lines = [
         f'AuthorizedKeysFile "{client_key}"',
         f"AllowUsers {login_name()}",
@@ -142,7 +142,8 @@ def common_settings(program: str, client_key: Path) -> str:
 
 
 def start(program: str, daemons: list[Daemon]) -> bool:
-    """Start these and wait until they listen; False when somebody else has taken a port meanwhile."""
+    """Start these and wait until they listen; False when another process has taken a port
+    meanwhile."""
     _try_settings(program, daemons[0].config)
     commands = [[program, "-f", str(daemon.config), "-E", str(daemon.log)] for daemon in daemons]
     starting = [
@@ -167,7 +168,8 @@ def _is_refused(daemon: Daemon) -> bool:
 
 
 def _try_settings(program: str, config: Path) -> None:
-    """Have sshd read its settings once, and give it the empty folder that root's sshd insists on."""
+    """Have sshd read its settings once, and give it the empty folder that root's sshd insists
+    on."""
     tried = subprocess.run(
         [program, "-t", "-f", str(config)], check=False, capture_output=True, text=True
     )

@@ -57,7 +57,7 @@ def _hold(root: Path, name: str) -> IO[str] | None:
     try:
         _require_own(root)
         root.chmod(0o700)
-        lock = open(root / name, "a")  # noqa: SIM115 (held by whoever asked)
+        lock = open(root / name, "a")  # noqa: SIM115 (held by the caller)
     except FileNotFoundError:
         return None
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -81,7 +81,7 @@ def _require_own(root: Path) -> None:
             mode & stat.S_IWOTH and not mode & stat.S_ISVTX
         ):  # unlike in /tmp, what is in there can be exchanged by all
             raise SandboxError(
-                f"others may replace what is in {folder}; close it with: chmod o-w {folder}"
+                f"{folder} is writable by other users; fix it with: chmod o-w {folder}"
             )
 
 
@@ -104,7 +104,8 @@ def remove_tree(folder: Path) -> None:
 
 
 def command_of(pid: int) -> str:
-    """The command line of a process; empty when it is gone (or a zombie, which is as good as gone)."""
+    """The command line of a process; empty when it is gone (or a zombie, which is as good as
+    gone)."""
     if _PROC.is_dir():
         try:
             return (
@@ -132,13 +133,13 @@ def descendants(pids: Iterable[int]) -> set[int]:
     children: dict[int, list[int]] = {}
     for pid, parent in _parents().items():
         children.setdefault(parent, []).append(pid)
-    found: set[int] = set()
+    descendant_pids: set[int] = set()
     ahead = list(pids)
     while ahead:
-        fresh = set(children.get(ahead.pop(), ())) - found
-        found |= fresh
+        fresh = set(children.get(ahead.pop(), ())) - descendant_pids
+        descendant_pids |= fresh
         ahead += fresh
-    return found
+    return descendant_pids
 
 
 def with_environment(entries: set[str]) -> set[int]:
@@ -172,7 +173,7 @@ def end(pids: Iterable[int]) -> None:
         left = _await_end(left)
     if left:
         raise SandboxError(
-            f"these processes do not end: {left}; look at them with: ps -f"
+            f"these processes did not stop: {left}; inspect them with: ps -f"
             f" {' '.join(map(str, left))}"
         )
 

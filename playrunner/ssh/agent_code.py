@@ -1,5 +1,4 @@
-"""Agent code: what is sent to a host so that it becomes an agent, and later so that it knows a
-module."""
+"""The code sent to a host: the agent itself at start, then each module when it is first used."""
 
 from __future__ import annotations
 
@@ -22,16 +21,16 @@ MARSHAL_VERSION = 4  # what every Python from 3.4 on reads
 
 
 @dataclass(frozen=True)
-class Seat:
-    """Which agent a step needs: the host it is on and who it runs as."""
+class AgentKey:
+    """Which agent a step needs: the host, and the user it runs as."""
 
     target: Target
     become: Become | None = None
 
 
-def command(seat: Seat, marker: str) -> str:
-    """The command line that starts an agent: it greets, then reads its own code."""
-    python = shlex.quote(seat.target.python) if seat.target.python else "python3"
+def command(key: AgentKey, marker: str) -> str:
+    """The command that starts an agent: it prints a marker line, then reads its own code."""
+    python = shlex.quote(key.target.python) if key.target.python else "python3"
     compiled, source = agent_code()
     code = (
         "import sys,zlib,marshal;"
@@ -42,14 +41,20 @@ def command(seat: Seat, marker: str) -> str:
         f' else compile(zlib.decompress(b[{len(compiled)}:]),"agent","exec"))'
     )
     start = f"echo {STARTED.decode()}; exec {python} -IS -c {shlex.quote(code)}"
-    found = f"command -v {python} >/dev/null 2>&1 || exit {NO_PYTHON}; {start}"
-    inner = f"/bin/sh -c {shlex.quote(found)}"
-    become = seat.become
+    guarded = f"command -v {python} >/dev/null 2>&1 || exit {NO_PYTHON}; {start}"
+    inner = f"/bin/sh -c {shlex.quote(guarded)}"
+    return as_user(key.become, inner, marker)
+
+
+def as_user(become: Become | None, inner: str, marker: str) -> str:
+    """A command line run as another user; `marker` is the prompt that sudo then shows."""
     if not become:
         return inner
     user = shlex.quote(become.user)
     if become.method == "su":
         return f"{become.exe or 'su'} {become.flags} {user} -c {shlex.quote(inner)}"
+    if become.method == "doas":  # it asks for a password only at a terminal
+        return f"{become.exe or 'doas'} {become.flags} -n -u {user} {inner}"
     ask = f"-S -p {shlex.quote(marker)}" if become.password else "-n"
     return f"{become.exe or 'sudo'} {become.flags or '-H'} {ask} -u {user} {inner}"
 
@@ -68,19 +73,19 @@ def agent_code() -> tuple[bytes, bytes]:
 
 
 def code_frame(path: str, loaded: frozenset[str]) -> bytes:
-    """The code a module needs and the agent does not have yet; the same for every host, so made
-    once."""
-    with _making:  # hosts ask at the same moment
+    """The code a module needs and the agent does not have yet; cached, as all hosts get the
+    same."""
+    with _making:  # many hosts ask at the same moment
         return _packed_code(path, loaded)
 
 
 @cache
 def _packed_code(path: str, loaded: frozenset[str]) -> bytes:
-    wanted = [(name, text) for name, text in module_index.sources(path) if name not in loaded]
+    missing = [(name, text) for name, text in module_index.sources(path) if name not in loaded]
     compiled = _packed(
-        [(name, module_index.compiled(name) if text else b"") for name, text in wanted], 6
+        [(name, module_index.compiled(name) if text else b"") for name, text in missing], 6
     )
-    sources = _packed(wanted, 1)
+    sources = _packed(missing, 1)
     head = {
         "op": "code",
         "magic": _MAGIC,

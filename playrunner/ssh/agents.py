@@ -1,5 +1,4 @@
-"""Agents as the controller sees them: started on a host once, spoken to in frames, handed from step
-to step."""
+"""Agents seen from the controller: started once per host, sent frames, reused from step to step."""
 
 from __future__ import annotations
 
@@ -11,14 +10,15 @@ from typing import Any
 
 from playrunner.errors import HostUnreachable, Interrupted, PlayrunnerError, StepFailed
 from playrunner.playbook import module_index
+from playrunner.project import program
 from playrunner.ssh import replies
-from playrunner.ssh.agent_code import NO_PYTHON, STARTED, Seat, agent_code, code_frame, command
+from playrunner.ssh.agent_code import NO_PYTHON, STARTED, AgentKey, agent_code, code_frame, command
+from playrunner.ssh.become_prompt import answer_prompt
 from playrunner.ssh.connection import Channel
-from playrunner.ssh.frames import ConnectionLost, FrameReader, Silent, TooLong
+from playrunner.ssh.frames import ConnectionLost, FrameReader, ReceiveTimeout, TooLong
 from playrunner.ssh.limits import GREETING_BYTES, LINE_BYTES, limits
 from playrunner.ssh.pool import Pool
-from playrunner.ssh.replies import Asked, NotAReply, Outstanding, Reply
-from playrunner.ssh.targets import Become
+from playrunner.ssh.replies import InvalidReply, Outstanding, Reply, SentRequest
 
 SEND_AT_BYTES = 1 << 14  # small frames travel together
 SHOWN_CHARACTERS = 300  # of a line in a message
@@ -28,8 +28,8 @@ EXIT_SECONDS = 10.0  # a program that closed its output ends soon after
 class Agent:
     """One agent on one host. Not shared between threads."""
 
-    def __init__(self, seat: Seat, channel: Channel) -> None:
-        self.seat, self._channel = seat, channel
+    def __init__(self, key: AgentKey, channel: Channel) -> None:
+        self.key, self._channel = key, channel
         self._limits = limits()
         self._outgoing = bytearray()
         self._incoming = FrameReader(channel, self._limits.silent_seconds)
@@ -40,15 +40,16 @@ class Agent:
         self.epoch = 0
 
     def request(self, module: str, request: dict[str, Any]) -> int:
-        """Send a step, together with the code it needs when that is not there yet; its number comes
-        back."""
-        path = module_index.names()[module]
+        """Send a step, with the code it needs if the agent does not have it; returns its number."""
+        path = module_index.import_path(module)
         if path not in self._loaded:
             self._outgoing += code_frame(path, frozenset(self._loaded))
             self._loaded.update(name for name, _ in module_index.sources(path))
         self._next += 1
         cls = module_index.module_class(module)
-        self._outstanding.add(Asked(self._next, self.epoch, request, cls.answers, time.monotonic()))
+        self._outstanding.add(
+            SentRequest(self._next, self.epoch, request, cls.answers, time.monotonic())
+        )
         self.send(
             {
                 "op": "run",
@@ -76,12 +77,11 @@ class Agent:
             except TimeoutError:
                 raise self._silence() from None
             except (OSError, EOFError, ValueError) as error:
-                self.expect_start()  # an agent that never started says why, and nothing was done
+                self.expect_start()  # raises the reason if the agent never started
                 raise ConnectionLost(str(error)) from None
 
     def receive(self) -> Reply:
-        """The next reply from the host, checked; waits for it. A host that says anything else is
-        given up."""
+        """Wait for the next reply and check it; a host that sends anything else is unreachable."""
         self.expect_start()
         try:
             frame = replies.parsed(self._incoming.line(LINE_BYTES))
@@ -89,16 +89,16 @@ class Agent:
             reply = replies.checked(frame, body)
             self._outstanding.accept(reply)
             return reply
-        except (NotAReply, TooLong) as problem:
+        except (InvalidReply, TooLong) as problem:
             raise HostUnreachable(
-                f"{self.seat.target.name}: the agent's reply is not valid: {problem}; check what"
-                f" runs as {self.seat.target.python or 'python3'} on that host"
+                f"{self.key.target.name}: the agent's reply is not valid: {problem}; check what"
+                f" runs as {self.key.target.python or 'python3'} on that host"
             ) from None
-        except Silent:
+        except ReceiveTimeout:
             raise self._silence() from None
 
     def expect_start(self) -> None:
-        """Wait for the agent's first line; a login shell's greeting before it is passed over."""
+        """Wait for the agent's first line; skip what a login shell prints before it."""
         greeting = 0
         try:
             while not self._started:
@@ -108,17 +108,16 @@ class Agent:
                 if greeting > GREETING_BYTES:
                     raise TooLong(f"a greeting of more than {GREETING_BYTES} bytes")
         except ConnectionLost:
-            raise _did_not_start(self.seat, self._channel) from None
+            raise _did_not_start(self.key, self._channel) from None
         except TooLong as problem:
             raise HostUnreachable(
-                f"{self.seat.target.name}: the agent did not start: {problem}"
+                f"{self.key.target.name}: the agent did not start: {problem}"
             ) from None
-        except Silent:
+        except ReceiveTimeout:
             raise self._silence() from None
 
-    def go_on(self) -> None:
-        """After a failure the host passes over what was sent before; what is sent from now on
-        counts again."""
+    def skip_unanswered(self) -> None:
+        """After a failure the agent skips the requests of earlier epochs."""
         self.epoch += 1
 
     def close(self) -> None:
@@ -126,40 +125,40 @@ class Agent:
 
     def _silence(self) -> HostUnreachable:
         return HostUnreachable(
-            f"{self.seat.target.name}: no sign of life from the agent for"
+            f"{self.key.target.name}: no heartbeat from the agent for"
             f" {self._limits.silent_seconds:g} seconds (PLAYRUNNER_SILENT_SECONDS)"
         )
 
 
 class Agents:
-    """Agents that are free to take; a run starts with none and leaves none behind."""
+    """The agents of a run that no step is using; all are closed at its end."""
 
     def __init__(self, pool: Pool) -> None:
-        limits()  # a setting that cannot be used is found before a host is touched
+        limits()  # an invalid setting is reported before any host is contacted
         self.pool = pool
         self._lock = threading.Lock()
-        self._free: dict[Seat, list[Agent]] = {}
+        self._free: dict[AgentKey, list[Agent]] = {}
         self._all: list[Agent] = []
-        self._starting: dict[Seat, threading.Event] = {}
-        self._failed: dict[Seat, PlayrunnerError] = {}
+        self._starting: dict[AgentKey, threading.Event] = {}
+        self._failed: dict[AgentKey, PlayrunnerError] = {}
         self._closed = False
-        # Agents that are given back; without room for all hosts' connections they are ended
-        self.keeps = True
+        # False closes agents after use: the open-file limit does not fit all hosts' connections
+        self.keep_idle = True
 
-    def take(self, seat: Seat) -> Agent:
+    def acquire(self, key: AgentKey) -> Agent:
         with self._lock:
-            starting = self._starting.get(seat)
+            starting = self._starting.get(key)
         if starting:
-            starting.wait()  # it was called ahead
+            starting.wait()  # it is being started in the background
         with self._lock:
-            if self._free.get(seat):
-                return self._free[seat].pop()
-            failed = self._failed.pop(seat, None)
+            if self._free.get(key):
+                return self._free[key].pop()
+            failed = self._failed.pop(key, None)
             if self._closed:
                 raise Interrupted("the run is ending")
         if failed:
             raise failed
-        agent = _start(seat, self.pool)
+        agent = _start(key, self.pool)
         with self._lock:
             self._all.append(agent)
             closed = self._closed
@@ -168,51 +167,51 @@ class Agents:
             raise Interrupted("the run is ending")
         return agent
 
-    def start_ahead(self, seat: Seat) -> None:
-        """Start an agent before anyone asks for it; whoever asks meanwhile waits for this one."""
+    def start_ahead(self, key: AgentKey) -> None:
+        """Start an agent in the background; an `acquire` meanwhile waits for it."""
         ready = threading.Event()
         with self._lock:
-            self._starting[seat] = ready
+            self._starting[key] = ready
 
         def start() -> None:
             try:
-                agent = _start(seat, self.pool)
+                agent = _start(key, self.pool)
                 with self._lock:
                     self._all.append(agent)
-                    self._free.setdefault(seat, []).append(agent)
+                    self._free.setdefault(key, []).append(agent)
             except PlayrunnerError as error:
                 with self._lock:
-                    self._failed[seat] = error  # for the first step that needs the host to tell
+                    self._failed[key] = error  # raised in the first step that needs the host
             finally:
                 with self._lock:
-                    self._starting.pop(seat, None)
+                    self._starting.pop(key, None)
                 ready.set()
 
         threading.Thread(target=start, daemon=True).start()
 
-    def give(self, agent: Agent) -> None:
-        if not self.keeps:
-            self.lose(agent)
+    def release(self, agent: Agent) -> None:
+        if not self.keep_idle:
+            self.close_connection(agent)
             return
-        agent.go_on()
+        agent.skip_unanswered()
         with self._lock:
-            self._free.setdefault(agent.seat, []).append(agent)
+            self._free.setdefault(agent.key, []).append(agent)
 
-    def end(self, agent: Agent) -> None:
-        """An agent that is of no use any more; the connection it came over is."""
+    def close_agent(self, agent: Agent) -> None:
+        """Close an agent and keep its connection."""
         agent.close()
         with self._lock:
             if agent in self._all:
                 self._all.remove(agent)
 
-    def lose(self, agent: Agent) -> None:
-        """An agent whose connection broke, or cannot be trusted."""
-        self.end(agent)
-        if agent.seat.target.kind == "ssh":
-            self.pool.drop(agent.seat.target)
+    def close_connection(self, agent: Agent) -> None:
+        """Close an agent and its connection, which broke or cannot be trusted."""
+        self.close_agent(agent)
+        if agent.key.target.kind == "ssh":
+            self.pool.drop(agent.key.target)
 
     def close(self) -> None:
-        """End every agent and whatever it still runs."""
+        """Close every agent; what it still runs is killed."""
         with self._lock:
             self._closed = True
             agents, self._all, self._free = self._all, [], {}
@@ -220,15 +219,15 @@ class Agents:
             agent.close()
 
 
-def _start(seat: Seat, pool: Pool) -> Agent:
-    connection = pool.get(seat.target)
+def _start(key: AgentKey, pool: Pool) -> Agent:
+    connection = pool.get(key.target)
     marker = f"[playrunner {secrets.token_hex(6)}] password: "
-    channel = connection.start(command(seat, marker))
-    agent = Agent(seat, channel)
-    if seat.become and seat.become.password:
+    channel = connection.start(command(key, marker))
+    agent = Agent(key, channel)
+    if key.become and key.become.password and key.become.method != "doas":
         started = threading.Event()
         threading.Thread(
-            target=_answer_prompt, args=(channel, seat.become, marker, started), daemon=True
+            target=answer_prompt, args=(channel, key.become, marker, started), daemon=True
         ).start()
         try:
             agent.expect_start()
@@ -241,44 +240,38 @@ def _start(seat: Seat, pool: Pool) -> Agent:
         settings = json.dumps(limits().for_agent()).encode() + b"\n"
         channel.send(b"".join((*agent_code(), settings)), limits().silent_seconds)
     except (OSError, EOFError, ValueError):
-        raise _did_not_start(seat, channel) from None
+        raise _did_not_start(key, channel) from None
     return agent
 
 
-def _answer_prompt(channel: Channel, become: Become, marker: str, started: threading.Event) -> None:
-    prompt = marker if become.method == "sudo" else "assword:"
-    while not started.wait(0.02):  # a prompt on standard error has no event to wait for
-        if prompt in channel.complaints():
-            try:
-                channel.send(become.password.encode() + b"\n")
-            except (OSError, EOFError, ValueError):
-                pass  # it has ended, and whoever waits for its start is told so
-            return
-
-
-def _did_not_start(seat: Seat, channel: Channel) -> Exception:
+def _did_not_start(key: AgentKey, channel: Channel) -> Exception:
     status = channel.status(EXIT_SECONDS)
-    said = channel.complaints().strip()
-    host = seat.target.name
-    if seat.become:
+    stderr = channel.stderr_text().strip()
+    host = key.target.name
+    if key.become:
         hint = (
-            "check the password"
-            if seat.become.password
+            "permit it without a password (nopass): doas asks for one only at a terminal"
+            if key.become.method == "doas"
+            else "check the password"
+            if key.become.password
             else "set PLAYRUNNER_BECOME_PASSWORD, or use --ask-become-pass, if it needs a password"
         )
         return StepFailed(
-            f"{host}: {seat.become.method} to {seat.become.user} was refused: {last_lines(said)};"
+            f"{host}: {key.become.method} to {key.become.user} was refused: {last_lines(stderr)};"
             f" {hint}"
         )
-    if status == NO_PYTHON or "not found" in said or "No such file" in said:
-        python = seat.target.python or "python3"
+    if status == NO_PYTHON:
+        python = key.target.python or "python3"
         return StepFailed(
-            f'{host} has no {python}; install it ("invoke run {host} --module raw --args ..." works'
+            f'{host} has no {python}; install it ("{program()} run {host} --module raw --args ..."'
+            " works"
             " without it), or set ansible_python_interpreter"
         )
-    return HostUnreachable(f"{host}: the agent did not start (status {status}): {last_lines(said)}")
+    return HostUnreachable(
+        f"{host}: the agent did not start (status {status}): {last_lines(stderr)}"
+    )
 
 
 def last_lines(text: str) -> str:
     lines = [line.strip()[:SHOWN_CHARACTERS] for line in text.splitlines() if line.strip()]
-    return "; ".join(lines[-3:]) or "it said nothing"
+    return "; ".join(lines[-3:]) or "no error output"

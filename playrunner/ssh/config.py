@@ -1,4 +1,4 @@
-"""ssh's configuration file: read with its Include lines, complaints with file and line."""
+"""Reads ssh's configuration file and what it includes; errors name the file and line."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from paramiko import SSHConfig
 
 MOST_INCLUDES = 16  # as many levels as OpenSSH follows
-_SETTING = re.compile(
-    r"(\w+)(?:\s*=\s*|\s+)(.+)"
-)  # paramiko's own rule: what does not match ends in an error there
+# paramiko's own rule: it fails on a line that does not match
+_SETTING = re.compile(r"(\w+)(?:\s*=\s*|\s+)(.+)")
 
 
 def config_path(file: str) -> str:
@@ -26,14 +25,14 @@ def config_path(file: str) -> str:
 
 
 def configured(file: str, host: str) -> dict[str, Any]:
-    """What the file says of a host; the name must have been checked, since `Match exec` puts it
-    into a command."""
+    """The file's settings for a host; its name must have been checked, as `Match exec` puts it into
+    a command."""
     config = _read(file)
     if config is None:
         return {}
     try:
         return dict(config.lookup(host))
-    except Exception as error:  # paramiko leaves what it finds in values to whatever they raise
+    except Exception as error:  # paramiko does not wrap errors in values
         raise BadSetting(
             f'cannot be applied to the host "{host}": {str(error)[:200] or type(error).__name__}',
             Place(config_path(file)),
@@ -42,7 +41,7 @@ def configured(file: str, host: str) -> dict[str, Any]:
 
 @cache
 def _read(file: str) -> SSHConfig | None:
-    """The configuration, or None when there is no file, which saves reading it."""
+    """The configuration, or None when there is no file."""
     if file.lower() == "none":
         return None
     path = config_path(file)
@@ -54,7 +53,7 @@ def _read(file: str) -> SSHConfig | None:
     from paramiko.ssh_exception import ConfigParseError
 
     class Config(SSHConfig):
-        """Leaves ProxyCommand as it is written: the inventory's port and user are not known here."""
+        """Keeps ProxyCommand unexpanded: the inventory's port and user are not known here."""
 
         TOKENS_BY_CONFIG_KEY = {**SSHConfig.TOKENS_BY_CONFIG_KEY, "proxycommand": []}
 
@@ -65,27 +64,27 @@ def _read(file: str) -> SSHConfig | None:
 
 
 def _lines(path: str, depth: int = 0) -> list[str]:
-    """The lines of a configuration with its Include lines replaced by those of what they name."""
+    """The lines of a configuration file, with Include lines replaced by the files they name."""
     lines: list[str] = []
     for number, line in enumerate(_text(path).split("\n"), 1):
         place, words = Place(path, number), line.split()
         if not words or words[0].startswith("#"):
             continue
-        found = _SETTING.match(line.strip())
-        if not found:
+        setting = _SETTING.match(line.strip())
+        if not setting:
             raise BadSetting(
                 f"cannot be read as ssh configuration: {line.strip()[:80]!r} is not a name and a"
                 " value",
                 place,
             )
-        if found[1].lower() != "include":
+        if setting[1].lower() != "include":
             lines.append(line)
         elif depth >= MOST_INCLUDES:
             raise BadSetting(
                 f"Include goes {MOST_INCLUDES} files deep; does a file include itself?", place
             )
         else:
-            for pattern in found[2].split():
+            for pattern in setting[2].split():
                 for included in _named(pattern.strip('"')):
                     lines += _lines(included, depth + 1)
     return lines
@@ -99,10 +98,10 @@ def _text(path: str) -> str:
 
 
 def _named(pattern: str) -> list[str]:
-    """The files that an Include means; a relative one lies in ~/.ssh."""
+    """The files that an Include names; relative to ~/.ssh."""
     spelled = os.path.join(os.path.expanduser("~/.ssh"), os.path.expanduser(pattern))
     return (
         []
         if "\0" in spelled
-        else [found for found in sorted(glob.glob(spelled)) if os.path.isfile(found)]
+        else [file for file in sorted(glob.glob(spelled)) if os.path.isfile(file)]
     )

@@ -15,31 +15,29 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from playrunner.errors import HostUnreachable
-from playrunner.ssh.session import opened, place, reason
+from playrunner.ssh.session import broken, described, open_session, reason
 from playrunner.ssh.targets import Target
 
 if TYPE_CHECKING:
     import paramiko
 
 READ_BYTES = 1 << 16
-COMPLAINT_BYTES = 1 << 24  # of standard error; more than `raw` returns to anyone
-LOOK_SECONDS = 2.0  # between two looks at standard error while a program says nothing
+STDERR_BYTES = 1 << 24  # kept of standard error; more than `raw` returns
+LOOK_SECONDS = 2.0  # between two reads of standard error while a program is silent
 STILL_RUNNING = -1
-START_SECONDS = 60.0  # for a server to say that it runs a command; a loaded one forks slowly
+START_SECONDS = 60.0  # for a server to confirm a command; a loaded one forks slowly
 
 
 class Channel(Protocol):
     """One program at the other end: bytes in, bytes out."""
 
-    # With `seconds`, TimeoutError is raised when the other end takes or gives nothing for so long.
+    # With `seconds`, TimeoutError is raised when nothing can be sent or received for that long.
     def send(self, data: bytes, seconds: float | None = None) -> None: ...
     def receive(self, seconds: float | None = None) -> bytes: ...  # empty at the end
-    def complaints(
-        self,
-    ) -> str: ...  # what it wrote to standard error so far, the last of it where that is long
-    def status(
-        self, seconds: float | None = None
-    ) -> int: ...  # its exit status once it has ended; -1 when it has not
+    def stderr_text(self) -> str: ...  # the last STDERR_BYTES of standard error so far
+
+    # Its exit status once it has ended; -1 when it has not
+    def status(self, seconds: float | None = None) -> int: ...
     def close(self) -> None: ...
 
 
@@ -68,8 +66,7 @@ def connect(target: Target) -> Connection:
 
 
 def read_all(channel: Channel, most: int) -> tuple[bytes, int]:
-    """What a program writes until it ends, no more than so many bytes, and how many more there
-    were."""
+    """What a program writes until it ends, at most `most` bytes, and how many more there were."""
     kept, left_out = bytearray(), 0
     while data := channel.receive():
         taken = data[: most - len(kept)]
@@ -108,20 +105,21 @@ class LocalChannel:
     """A child process."""
 
     def __init__(self, command: str) -> None:
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  a file never fills up and stops its writer, as a pipe would
+        # A file never fills up and stops its writer, as a pipe would
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
             ["/bin/sh", "-c", command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._complaints,
+            stderr=self._stderr,
             bufsize=0,
             start_new_session=True,
         )
         assert self._process.stdin and self._process.stdout
         os.set_blocking(self._process.stdin.fileno(), False)
-        self._takes, self._gives = select.poll(), select.poll()
-        self._takes.register(self._process.stdin, select.POLLOUT)
-        self._gives.register(self._process.stdout, select.POLLIN)
+        self._writable, self._readable = select.poll(), select.poll()
+        self._writable.register(self._process.stdin, select.POLLOUT)
+        self._readable.register(self._process.stdout, select.POLLIN)
 
     def send(self, data: bytes, seconds: float | None = None) -> None:
         assert self._process.stdin
@@ -129,21 +127,21 @@ class LocalChannel:
         while view:
             written = self._process.stdin.write(view)
             if written is None:  # the pipe is full
-                _await(self._takes, seconds)
+                _wait_for(self._writable, seconds)
             else:
                 view = view[written:]
 
     def receive(self, seconds: float | None = None) -> bytes:
         assert self._process.stdout
-        _await(self._gives, seconds)
+        _wait_for(self._readable, seconds)
         return self._process.stdout.read(READ_BYTES) or b""
 
-    def complaints(self) -> str:
-        length = os.fstat(self._complaints.fileno()).st_size
+    def stderr_text(self) -> str:
+        length = os.fstat(self._stderr.fileno()).st_size
         # Read at a position of its own: the child writes at the one it shares with us.
-        return os.pread(
-            self._complaints.fileno(), COMPLAINT_BYTES, max(0, length - COMPLAINT_BYTES)
-        ).decode(errors="replace")
+        return os.pread(self._stderr.fileno(), STDERR_BYTES, max(0, length - STDERR_BYTES)).decode(
+            errors="replace"
+        )
 
     def status(self, seconds: float | None = None) -> int:
         try:
@@ -154,7 +152,7 @@ class LocalChannel:
     def close(self) -> None:
         assert self._process.stdin and self._process.stdout
         for stream in (self._process.stdin, self._process.stdout):
-            with _quietly():
+            with _ignoring_errors():
                 stream.close()
         try:
             self._process.wait(5)
@@ -168,33 +166,34 @@ class Ssh:
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self._fabric = opened(target)
+        self._fabric = open_session(target)
 
     def start(self, command: str) -> Channel:
         import paramiko
 
         try:
             session = self._fabric.transport.open_session(timeout=self.target.connect_seconds)
-            # A server that never says whether it runs the command would be waited for without end.
-            giving_up = threading.Timer(
+            # A server that never confirms the command would otherwise be waited for without end.
+            give_up_timer = threading.Timer(
                 max(self.target.connect_seconds, START_SECONDS), session.close
             )
-            giving_up.daemon = True
-            giving_up.start()
+            give_up_timer.daemon = True
+            give_up_timer.start()
             try:
                 session.exec_command(command)
             finally:
-                giving_up.cancel()
+                give_up_timer.cancel()
         except paramiko.ChannelException:
             # The server allows so many sessions on one connection (MaxSessions); another connection
             # has room again.
             return Ssh(self.target).start(command)
-        except (paramiko.SSHException, OSError, EOFError) as error:
-            raise HostUnreachable(f"{place(self.target)}: the connection broke: {error}") from None
+        except broken() as error:
+            raise HostUnreachable(
+                f"{described(self.target)}: the connection broke: {reason(error)}"
+            ) from None
         return SshChannel(session, self)
 
     def forward(self, address: str, port: int) -> Stream:
-        import paramiko
 
         try:
             made: paramiko.Channel = self._fabric.transport.open_channel(
@@ -203,23 +202,24 @@ class Ssh:
                 ("127.0.0.1", 0),
                 timeout=self.target.connect_seconds,
             )
-        except (paramiko.SSHException, OSError, EOFError) as error:
+        except broken() as error:
             raise HostUnreachable(
-                f"{place(self.target)}: {address}:{port} cannot be reached from there: {error}"
+                f"{described(self.target)}: {address}:{port} cannot be reached from there:"
+                f" {reason(error)}"
             ) from None
         return made
 
     def close(self) -> None:
-        with _quietly():
+        with _ignoring_errors():
             self._fabric.close()
 
 
 class SshChannel:
-    """A program behind an SSH session; it keeps its connection alive."""
+    """A program run over SSH; it holds a reference to its connection."""
 
     def __init__(self, session: paramiko.Channel, connection: Ssh) -> None:
         self._session, self._connection = session, connection
-        self._heard = bytearray()
+        self._stderr = bytearray()
 
     def send(self, data: bytes, seconds: float | None = None) -> None:
         self._session.settimeout(seconds)
@@ -236,13 +236,13 @@ class SshChannel:
                 return self._session.recv(READ_BYTES)
             except TimeoutError:
                 # Both streams share a window: one that is not read stops the other
-                self._hear_complaints()
+                self._read_stderr()
                 if time.monotonic() > deadline:
                     raise
 
-    def complaints(self) -> str:
-        self._hear_complaints()
-        return self._heard.decode(errors="replace")
+    def stderr_text(self) -> str:
+        self._read_stderr()
+        return self._stderr.decode(errors="replace")
 
     def status(self, seconds: float | None = None) -> int:
         if not self._session.status_event.wait(seconds):
@@ -250,23 +250,23 @@ class SshChannel:
         return self._session.recv_exit_status()
 
     def close(self) -> None:
-        with _quietly():
+        with _ignoring_errors():
             self._session.close()
 
-    def _hear_complaints(self) -> None:
+    def _read_stderr(self) -> None:
         while self._session.recv_stderr_ready():
-            self._heard += self._session.recv_stderr(READ_BYTES)
-            del self._heard[:-COMPLAINT_BYTES]
+            self._stderr += self._session.recv_stderr(READ_BYTES)
+            del self._stderr[:-STDERR_BYTES]
 
 
-def _await(poll: select.poll, seconds: float | None) -> None:
+def _wait_for(poll: select.poll, seconds: float | None) -> None:
     if not poll.poll(None if seconds is None else seconds * 1000):
         raise TimeoutError
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
-    """Closing what is already broken is no news."""
+def _ignoring_errors() -> Iterator[None]:
+    """Errors while closing what is already broken are not reported."""
     try:
         yield
     except (OSError, EOFError, ValueError):

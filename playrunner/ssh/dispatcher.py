@@ -1,5 +1,5 @@
-"""Courier: carries one host's steps to its agents and their answers back, in order, through one
-lost connection."""
+"""Sends one host's steps to its agents and returns their results in order; a connection that is
+lost is opened again once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from playrunner.errors import HostUnreachable, PlayrunnerError
 from playrunner.hostside.module import Action
 from playrunner.playbook import module_index
-from playrunner.ssh.agent_code import Seat
+from playrunner.ssh.agent_code import AgentKey
 from playrunner.ssh.agents import Agent, Agents, last_lines
-from playrunner.ssh.file_uploads import Shipments
+from playrunner.ssh.file_uploads import FileUploads
 from playrunner.ssh.frames import ConnectionLost
 
 LOST = (
@@ -23,15 +23,15 @@ LOST = (
 
 
 @dataclass
-class Parcel:
-    """A step on its way to an agent, and what came back."""
+class AgentRequest:
+    """A step sent to an agent, and its result."""
 
     module: str
     request: dict[str, Any]
     agent: Agent
     number: int = 0
     values: dict[str, Any] | None = None
-    # Why there will be no values: the agent did not start, or was given up
+    # Why there will be no values: the agent did not start, or failed
     error: PlayrunnerError | None = None
     body: bytes = field(default=b"", repr=False)
     seconds: float = 0.0
@@ -47,163 +47,166 @@ class Parcel:
         ) and not self.request.get("async")
 
 
-class Courier:
-    """One strand's agents; used by one thread."""
+class AgentDispatcher:
+    """The agents one host's run uses; not shared between threads."""
 
-    def __init__(self, agents: Agents, shipments: Shipments, show: Callable[[str], None]) -> None:
-        self._agents, self._shipments, self._show = agents, shipments, show
-        self._held: dict[Seat, Agent] = {}
-        self._under_way: deque[Parcel] = deque()
+    def __init__(self, agents: Agents, uploads: FileUploads, show: Callable[[str], None]) -> None:
+        self._agents, self._uploads, self._show = agents, uploads, show
+        self._agents_held: dict[AgentKey, Agent] = {}
+        self._pending: deque[AgentRequest] = deque()
         self._latest: Agent | None = None
-        self._reopened: set[Seat] = set()
+        self._reopened: set[AgentKey] = set()
 
-    def send(self, seat: Seat, module: str, request: dict[str, Any]) -> Parcel:
-        """Send a step without waiting for its answer; what goes to another agent waits until the
-        first is done."""
-        agent = self._held.get(seat)
+    def send(self, key: AgentKey, module: str, request: dict[str, Any]) -> AgentRequest:
+        """Send a step without waiting for its result; one for another agent first waits for those
+        already sent."""
+        agent = self._agents_held.get(key)
         if agent is None:
             self.drain()
-            agent = self._held[seat] = self._agents.take(seat)
+            agent = self._agents_held[key] = self._agents.acquire(key)
         if agent is not self._latest:
             self.drain()
             self._latest = agent
-        parcel = Parcel(module, request, agent)
-        self._under_way.append(parcel)
-        self._attempt(agent, lambda: self._hand_over(parcel, agent))
-        if parcel.error:
-            raise parcel.error
-        return parcel
+        agent_request = AgentRequest(module, request, agent)
+        self._pending.append(agent_request)
+        self._use(agent, lambda: self._submit(agent_request, agent))
+        if agent_request.error:
+            raise agent_request.error
+        return agent_request
 
-    def fence(self, parcels: list[Parcel], group: int) -> None:
-        """Behind the last item of a loop: when one of them failed, the agent stops here."""
-        agent = parcels[0].agent
-        if self._held.get(agent.seat) is agent:  # not given up meanwhile
-            self._attempt(agent, lambda: agent.send({"op": "fence", "group": group}))
+    def fence(self, agent_requests: list[AgentRequest], group: int) -> None:
+        """Mark the end of a loop: if one of its items failed, the agent stops here."""
+        agent = agent_requests[0].agent
+        if self._agents_held.get(agent.key) is agent:  # still in use
+            self._use(agent, lambda: agent.send({"op": "fence", "group": group}))
 
-    def wait(self, parcel: Parcel) -> dict[str, Any]:
-        while parcel.is_open:
-            self._receive(parcel.agent)
-        if parcel.error:
-            raise parcel.error
-        assert parcel.values is not None
-        return parcel.values
+    def wait(self, agent_request: AgentRequest) -> dict[str, Any]:
+        while agent_request.is_open:
+            self._receive(agent_request.agent)
+        if agent_request.error:
+            raise agent_request.error
+        assert agent_request.values is not None
+        return agent_request.values
 
     def drain(self) -> None:
-        while self._under_way:
-            self._receive(self._under_way[0].agent)
+        while self._pending:
+            self._receive(self._pending[0].agent)
 
     def flush(self) -> None:
-        if self._latest and self._under_way:
-            self._attempt(self._latest, self._latest.flush)
+        if self._latest and self._pending:
+            self._use(self._latest, self._latest.flush)
 
-    def forget(self) -> None:
-        """After a failure: answers to what was sent ahead no longer matter, and the agents go on
-        from here."""
-        self._under_way.clear()
-        for agent in self._held.values():
-            agent.go_on()
+    def drop_pending(self) -> None:
+        """After a failure: drop the requests sent ahead; the agents skip them."""
+        self._pending.clear()
+        for agent in self._agents_held.values():
+            agent.skip_unanswered()
 
     def release(self) -> None:
-        """Hand the agents back for the next play or another host's delegated step."""
-        for agent in self._held.values():
-            self._agents.give(agent)
-        self._held.clear()
+        """Return the agents, for the next play or another host's delegated step."""
+        for agent in self._agents_held.values():
+            self._agents.release(agent)
+        self._agents_held.clear()
         self._latest = None
 
-    def reset(self, seat: Seat) -> None:
+    def reset(self, key: AgentKey) -> None:
         """Close the connection, so that the next step opens a new one."""
         self.drain()
-        agent = self._held.pop(seat, None)
+        agent = self._agents_held.pop(key, None)
         if agent:
-            self._agents.lose(agent)
+            self._agents.close_connection(agent)
 
-    def _hand_over(self, parcel: Parcel, agent: Agent) -> None:
-        parcel.agent, parcel.number = agent, agent.request(parcel.module, parcel.request)
+    def _submit(self, agent_request: AgentRequest, agent: Agent) -> None:
+        agent_request.agent = agent
+        agent_request.number = agent.request(agent_request.module, agent_request.request)
 
     def _receive(self, agent: Agent) -> None:
-        self._attempt(agent, lambda: self._take_in(agent))
+        self._use(agent, lambda: self._handle_reply(agent))
 
-    def _take_in(self, agent: Agent) -> None:
+    def _handle_reply(self, agent: Agent) -> None:
         agent.flush()
         reply = agent.receive()
-        parcel = next(
-            (one for one in self._under_way if one.number == reply.number and one.agent is agent),
+        agent_request = next(
+            (sent for sent in self._pending if sent.number == reply.number and sent.agent is agent),
             None,
         )
-        if parcel is None:
-            return  # an answer nobody waits for any more
+        if agent_request is None:
+            return  # the request was dropped after a failure
         if reply.kind == "need":
-            packed, data = self._shipments.packed(reply.text)
+            packed, data = self._uploads.packed(reply.text)
             agent.send({"op": "blob", "sha1": reply.text, "packed": packed}, data)
         elif reply.kind == "out":
-            if parcel.request.get(
-                "live", True
-            ):  # of a hidden step nothing is shown, whatever its host sends
+            # Nothing of a hidden step (no_log) is shown, whatever its host sends
+            if agent_request.request.get("live", True):
                 self._show(reply.text)
         elif reply.kind != "alive":
-            self._under_way.remove(parcel)
-            parcel.values = {"passed": True} if reply.kind == "passed" else reply.values
-            parcel.body, parcel.seconds = reply.body, reply.seconds
+            self._pending.remove(agent_request)
+            agent_request.values = {"passed": True} if reply.kind == "passed" else reply.values
+            agent_request.body, agent_request.seconds = reply.body, reply.seconds
 
-    def _attempt(self, agent: Agent, do: Callable[[], None]) -> None:
-        """Use an agent; when it cannot be used any more, every step that it has is told, and no
-        other."""
+    def _use(self, agent: Agent, do: Callable[[], None]) -> None:
+        """Use an agent; when it fails, the requests it has fail with it, and no others."""
         try:
             do()
         except ConnectionLost as lost:
             self._reopen(agent, lost)
         except HostUnreachable as error:
-            self._agents.lose(agent)
-            self._give_up(agent, error)
-        except (
-            PlayrunnerError
-        ) as error:  # it did not start (sudo refused, no Python); the connection is good
-            self._agents.end(agent)
-            self._give_up(agent, error)
+            self._agents.close_connection(agent)
+            self._fail_requests(agent, error)
+        except PlayrunnerError as error:
+            # It did not start (sudo refused, no Python); the connection is good
+            self._agents.close_agent(agent)
+            self._fail_requests(agent, error)
 
-    def _give_up(self, agent: Agent, error: PlayrunnerError) -> None:
-        if self._held.get(agent.seat) is agent:
-            del self._held[agent.seat]
-        for parcel in self._under_way:
-            if parcel.agent is agent:
-                parcel.error = error
-        self._under_way = deque(parcel for parcel in self._under_way if parcel.is_open)
+    def _fail_requests(self, agent: Agent, error: PlayrunnerError) -> None:
+        if self._agents_held.get(agent.key) is agent:
+            del self._agents_held[agent.key]
+        for agent_request in self._pending:
+            if agent_request.agent is agent:
+                agent_request.error = error
+        self._pending = deque(
+            agent_request for agent_request in self._pending if agent_request.is_open
+        )
 
     def _reopen(self, agent: Agent, lost: ConnectionLost) -> None:
-        """Open a lost connection once more and repeat what may be repeated; the rest is reported,
-        not guessed."""
-        self._agents.lose(agent)
-        if agent.seat in self._reopened:
-            self._give_up(
+        """Open a lost connection again and repeat idempotent steps; the others fail: they may have
+        run."""
+        self._agents.close_connection(agent)
+        if agent.key in self._reopened:
+            self._fail_requests(
                 agent,
                 HostUnreachable(
-                    f"{agent.seat.target.name}: the connection was lost again{_said(lost)}"
+                    f"{agent.key.target.name}: the connection was lost again{_detail(lost)}"
                 ),
             )
             return
-        self._reopened.add(agent.seat)
+        self._reopened.add(agent.key)
         try:
-            fresh = self._held[agent.seat] = self._latest = self._agents.take(agent.seat)
+            replacement = self._agents_held[agent.key] = self._latest = self._agents.acquire(
+                agent.key
+            )
         except PlayrunnerError as error:
-            self._give_up(agent, error)
+            self._fail_requests(agent, error)
             return
-        waiting = [parcel for parcel in self._under_way if parcel.agent is agent]
-        self._attempt(fresh, lambda: self._repeat(waiting, fresh))
+        waiting = [agent_request for agent_request in self._pending if agent_request.agent is agent]
+        self._use(replacement, lambda: self._repeat(waiting, replacement))
 
-    def _repeat(self, waiting: list[Parcel], fresh: Agent) -> None:
-        for parcel in waiting:
-            parcel.agent = fresh
+    def _repeat(self, waiting: list[AgentRequest], replacement: Agent) -> None:
+        for agent_request in waiting:
+            agent_request.agent = replacement
         stopped = False
-        for parcel in waiting:
+        for agent_request in waiting:
             if stopped:
-                parcel.values = {"passed": True}
-            elif parcel.may_be_repeated:
-                self._hand_over(parcel, fresh)
+                agent_request.values = {"passed": True}
+            elif agent_request.may_be_repeated:
+                self._submit(agent_request, replacement)
             else:
-                parcel.values = {"failed": True, "changed": False, "msg": LOST}
-                stopped = parcel.request.get("halt", True)
-        self._under_way = deque(parcel for parcel in self._under_way if parcel.is_open)
+                agent_request.values = {"failed": True, "changed": False, "msg": LOST}
+                stopped = agent_request.request.get("halt", True)
+        self._pending = deque(
+            agent_request for agent_request in self._pending if agent_request.is_open
+        )
 
 
-def _said(lost: ConnectionLost) -> str:
+def _detail(lost: ConnectionLost) -> str:
     return f" ({last_lines(str(lost))})" if str(lost) else ""

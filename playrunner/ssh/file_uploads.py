@@ -1,46 +1,64 @@
-"""Shipments: files of the controller on their way to hosts, named by content so that each is sent
-only where it is missing."""
+"""Files the controller sends to hosts, addressed by content: each is sent where it is missing."""
 
 from __future__ import annotations
 
 import hashlib
 import threading
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput, StepFailed
-from playrunner.text.vault import is_vault, refuse_vault
+from playrunner.text.written import DecryptedText
+from playrunner.vault.envelope import is_encrypted
 
 INLINE_BYTES = 4096  # a file this small travels with its step; asking for it would cost more
 
 
-class Shipments:
-    """Every file a run may send; shared by all hosts, so that each is read, hashed and packed once."""
+class FileUploads:
+    """Every file a run may send; shared by all hosts, so each is read, hashed and packed once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._made: dict[tuple[str, int, int], dict[str, Any]] = {}
-        self._paths: dict[str, Path] = {}
+        self._made: dict[tuple[str, int, int, bool], dict[str, Any]] = {}
+        # And whether the file is decrypted with vault
+        self._paths: dict[str, tuple[Path, bool]] = {}
         self._packed: dict[str, tuple[bool, bytes]] = {}
-        self._vaults: set[str] = set()  # those encrypted with ansible-vault
 
     def of(
-        self, path: Path, trailing_slash: bool = False, encrypted: bool = False
+        self,
+        path: Path,
+        trailing_slash: bool = False,
+        encrypted: bool = False,
+        follow: bool = True,
     ) -> dict[str, Any]:
-        """What the host needs to know of a file or folder; one that a vault encrypts is sent only
-        when asked for so."""
+        """Describe the file or folder for the host; an encrypted file is decrypted, or with
+        `encrypted` sent as it is. With `follow`, links in a folder count as what they point to."""
         if path.is_dir():
+            files = [
+                self._entry(path, child, encrypted, follow)
+                for child in _below(path, follow, (path.resolve(),))
+            ]
             return {
                 "name": path.name,
                 "folder": True,
                 "trailing_slash": trailing_slash,
-                "files": [self._entry(path, found, encrypted) for found in sorted(path.rglob("*"))],
+                "files": files,
+                **({"secret": True} if any("secret" in file for file in files) else {}),
             }
         return {"name": path.name, **self._file(path, encrypted)}
 
+    def of_bytes(self, data: bytes, packed: bool = False) -> dict[str, Any]:
+        """Describe bytes that are in no file; `packed` says that compressing gains nothing."""
+        sha1 = hashlib.sha1(data).hexdigest()
+        with self._lock:
+            if sha1 not in self._packed:
+                self._packed[sha1] = (False, data) if packed else (True, zlib.compress(data, 1))
+        return {"sha1": sha1, "size": len(data)}
+
     def packed(self, sha1: str) -> tuple[bool, bytes]:
-        """The bytes of a shipped file, and whether they are compressed."""
+        """The bytes of a file, and whether they are compressed."""
         with self._lock:
             if sha1 not in self._packed:
                 data = self._content(sha1)
@@ -51,11 +69,12 @@ class Shipments:
             return self._packed[sha1]
 
     def _content(self, sha1: str) -> bytes:
-        path = self._paths.get(sha1)
-        if path is None:
-            raise StepFailed("the host asks for a file that no step of this run ships")
+        if sha1 not in self._paths:
+            raise StepFailed("the host asks for a file that no step of this run sends")
+        path, is_secret = self._paths[sha1]
         try:
-            return path.read_bytes()
+            data = path.read_bytes()
+            return _decrypted(data, path) if is_secret else data
         except OSError as error:
             raise StepFailed(f"{path} cannot be read any more: {error.strerror}") from None
 
@@ -63,28 +82,30 @@ class Shipments:
         try:
             status = path.stat()
             with self._lock:
-                key = (str(path), status.st_mtime_ns, status.st_size)
+                key = (str(path), status.st_mtime_ns, status.st_size, encrypted)
                 if key not in self._made:
-                    self._made[key] = self._describe(path, status.st_mode)
-                found = self._made[key]
-            if found["sha1"] in self._vaults and not encrypted:
-                refuse_vault(path.read_bytes(), path)
-            return found
+                    self._made[key] = self._describe(path, status.st_mode, encrypted)
+                return self._made[key]
         except OSError as error:
             raise BadInput(f"{path} cannot be read: {error.strerror}") from None
 
-    def _describe(self, path: Path, mode: int) -> dict[str, Any]:
+    def _describe(self, path: Path, mode: int, encrypted: bool) -> dict[str, Any]:
         data = path.read_bytes()
+        is_secret = not encrypted and is_encrypted(data)
+        if is_secret:
+            data = _decrypted(data, path)
         sha1 = hashlib.sha1(data).hexdigest()
-        if is_vault(data):
-            self._vaults.add(sha1)
-        self._paths[sha1] = path
-        found = {"sha1": sha1, "size": len(data), "mode": f"{mode & 0o7777:04o}"}
-        return {**found, "text": data.decode("latin-1")} if len(data) <= INLINE_BYTES else found
+        self._paths[sha1] = path, is_secret
+        description = {"sha1": sha1, "size": len(data), "mode": f"{mode & 0o7777:04o}"}
+        if is_secret:
+            description["secret"] = True
+        if len(data) <= INLINE_BYTES:
+            description["text"] = data.decode("latin-1")
+        return description
 
-    def _entry(self, folder: Path, path: Path, encrypted: bool) -> dict[str, Any]:
+    def _entry(self, folder: Path, path: Path, encrypted: bool, follow: bool) -> dict[str, Any]:
         relative = str(path.relative_to(folder))
-        if path.is_symlink():
+        if path.is_symlink() and not follow:
             return {"path": relative, "kind": "link", "target": str(path.readlink())}
         if path.is_dir():
             return {
@@ -93,3 +114,28 @@ class Shipments:
                 "mode": f"{path.stat().st_mode & 0o7777:04o}",
             }
         return {"path": relative, "kind": "file", **self._file(path, encrypted)}
+
+
+def is_secret_source(arguments: dict[str, Any]) -> bool:
+    """Whether a step sends what was encrypted, so that no diff of it may be shown."""
+    return any(
+        isinstance(value, DecryptedText)
+        or (isinstance(value, dict) and value.get("secret") is True)
+        for value in arguments.values()
+    )
+
+
+def _decrypted(data: bytes, path: Path) -> bytes:
+    from playrunner.vault.vault import decrypted_bytes
+
+    return decrypted_bytes(data, path)
+
+
+def _below(folder: Path, follow: bool, chain: tuple[Path, ...]) -> Iterator[Path]:
+    """What is in a folder and below; a link back to a folder of the chain is not entered."""
+    for path in sorted(folder.iterdir()):
+        yield path
+        if path.is_dir() and (follow or not path.is_symlink()):
+            target = path.resolve()
+            if target not in chain:
+                yield from _below(path, follow, (*chain, target))

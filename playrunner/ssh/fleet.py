@@ -1,5 +1,4 @@
-"""Fleet: some hosts of an inventory, reached together outside of any play: asked, or given a
-program to run."""
+"""Run a module or a command on several hosts of an inventory at once, outside of any play."""
 
 from __future__ import annotations
 
@@ -11,35 +10,36 @@ from typing import Any
 from playrunner.errors import PlayrunnerError
 from playrunner.inventory import patterns
 from playrunner.inventory.inventory import Inventory
-from playrunner.playbook.keywords import templar
 from playrunner.ssh import session
-from playrunner.ssh.agent_code import Seat
+from playrunner.ssh.agent_code import AgentKey
 from playrunner.ssh.agents import Agents
 from playrunner.ssh.connection import Channel
-from playrunner.ssh.dispatcher import Courier
-from playrunner.ssh.file_uploads import Shipments
+from playrunner.ssh.dispatcher import AgentDispatcher
+from playrunner.ssh.file_uploads import FileUploads
 from playrunner.ssh.open_files import make_room
 from playrunner.ssh.pool import Pool
 from playrunner.ssh.targets import Target, target_of
-from playrunner.variables.host_memory import World
+from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.scope import Scope
-from playrunner.variables.templating import MISSING
+from playrunner.variables.templating import MISSING, default_templar
 
 MOST_AT_ONCE = 64
 
-Answer = dict[
-    str, Any
-]  # what the module returned; `failed` or `unreachable` with a `msg` when it could not
+# What the module returned; `failed` or `unreachable` with a `msg` when it could not run
+Answer = dict[str, Any]
 
 
 class Fleet:
-    """Hosts that answer side by side. Connections are opened once, and can be handed on to a play."""
+    """Hosts used in parallel; each connection is opened once, and a play can reuse it."""
 
     def __init__(self, inventory: Inventory, extra: Mapping[str, Any] | None = None) -> None:
         self.inventory = inventory
         self.agents = Agents(Pool())
-        self._world = World(
-            inventory, templar, dict(extra or {}), {"ansible_playbook_python": sys.executable}
+        self._run_vars = RunVariables(
+            inventory,
+            default_templar,
+            dict(extra or {}),
+            {"ansible_playbook_python": sys.executable},
         )
 
     def __enter__(self) -> Fleet:
@@ -53,16 +53,16 @@ class Fleet:
 
     def variable(self, host: str, name: str, default: Any = None) -> Any:
         """A host's variable, rendered."""
-        found = Scope(self._world, host).lookup(name)
-        return default if found is MISSING or found is None else found
+        value = Scope(self._run_vars, host).lookup(name)
+        return default if value is MISSING or value is None else value
 
     def target(self, host: str) -> Target:
-        return target_of(Scope(self._world, host))
+        return target_of(Scope(self._run_vars, host))
 
     def ask(
         self, hosts: Iterable[str], module: str, arguments: Callable[[str], dict[str, Any]]
     ) -> dict[str, Answer]:
-        """One module on every host at once; a host that does not answer says so in its own answer."""
+        """Run one module on all hosts at once; a host that fails answers `unreachable`."""
         hosts = list(hosts)
         if not hosts:
             return {}
@@ -72,11 +72,11 @@ class Fleet:
             return dict(zip(hosts, answers, strict=True))
 
     def start(self, host: str, command: str) -> Channel:
-        """A program on a host, with its input and output."""
+        """Start a command on a host; its input and output are the channel."""
         return self.agents.pool.get(self.target(host)).start(command)
 
     def forget(self, host: str) -> None:
-        """A host's connection broke: the next one is a new one."""
+        """Close a host's broken connection, so that the next use opens a new one."""
         self.agents.pool.drop(self.target(host))
 
     def close(self) -> None:
@@ -84,11 +84,13 @@ class Fleet:
         self.agents.pool.close()
 
     def _ask(self, host: str, module: str, arguments: dict[str, Any]) -> Answer:
-        courier = Courier(self.agents, Shipments(), lambda text: None)
+        dispatcher = AgentDispatcher(self.agents, FileUploads(), lambda text: None)
         try:
-            seat = Seat(self.target(host))
-            answer = courier.wait(courier.send(seat, module, {"args": arguments, "halt": False}))
-            courier.release()
+            key = AgentKey(self.target(host))
+            answer = dispatcher.wait(
+                dispatcher.send(key, module, {"args": arguments, "halt": False})
+            )
+            dispatcher.release()
             return answer
         except PlayrunnerError as error:
             return {"unreachable": True, "msg": str(error)}

@@ -1,25 +1,23 @@
-"""Frames: lines and bodies cut out of what a channel delivers, in time linear in their size, and no
-longer than allowed."""
+"""Reads lines and bodies of limited size from a channel, in linear time."""
 
 from __future__ import annotations
 
 from playrunner.ssh.connection import Channel
 
-_COMPACT_BYTES = (
-    1 << 20
-)  # what was read is dropped from the buffer once it is this much and half of it
+# Consumed bytes are dropped from the buffer once they are this many and half of it
+_COMPACT_BYTES = 1 << 20
 
 
 class ConnectionLost(Exception):
-    """The agent's end is gone; what it was doing may or may not have happened."""
+    """The connection broke; what the agent was doing may or may not have happened."""
 
 
 class TooLong(Exception):
-    """The other end sends more than it may."""
+    """The agent sent more than the limit allows."""
 
 
-class Silent(Exception):
-    """Nothing arrived for as long as may be waited."""
+class ReceiveTimeout(Exception):
+    """Nothing arrived within the time limit."""
 
 
 class FrameReader:
@@ -30,16 +28,16 @@ class FrameReader:
         self._buffer = bytearray()
         self._start = 0  # where the next frame begins
 
-    def line(self, most: int) -> bytes:
+    def line(self, limit: int) -> bytes:
         searched = self._start
         while (end := self._buffer.find(b"\n", searched)) < 0:
             waiting = len(self._buffer) - self._start
-            if waiting > most:
-                raise TooLong(f"a line of more than {most} bytes")
+            if waiting > limit:
+                raise TooLong(f"a line of more than {limit} bytes")
             self._fill()
             searched = self._start + waiting
-        if end - self._start > most:
-            raise TooLong(f"a line of more than {most} bytes")
+        if end - self._start > limit:
+            raise TooLong(f"a line of more than {limit} bytes")
         return self._take(end - self._start, skip=1)
 
     def exactly(self, size: int) -> bytes | bytearray:
@@ -49,7 +47,10 @@ class FrameReader:
             self._fill()
         if self._start or size < len(self._buffer) or size < _COMPACT_BYTES:
             return self._take(size)
-        taken, self._buffer = self._buffer, bytearray()  # much, and nothing behind it: not copied
+        taken, self._buffer = (
+            self._buffer,
+            bytearray(),
+        )  # a large body with nothing after it: not copied
         return taken
 
     def _take(self, size: int, skip: int = 0) -> bytes:
@@ -71,9 +72,9 @@ class FrameReader:
         try:
             data = self._channel.receive(self._silent_seconds)
         except TimeoutError:
-            raise Silent from None
+            raise ReceiveTimeout from None
         except (OSError, EOFError, ValueError) as error:
             raise ConnectionLost(str(error)) from None
         if not data:
-            raise ConnectionLost(self._channel.complaints().strip())
+            raise ConnectionLost(self._channel.stderr_text().strip())
         self._buffer += data

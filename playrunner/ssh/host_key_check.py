@@ -1,5 +1,5 @@
-"""Whether a host's key lets a connection go on, by StrictHostKeyChecking as OpenSSH reads it; what
-was accepted is noted."""
+"""Accepts or refuses a host's key by StrictHostKeyChecking, as OpenSSH does; accepted keys are
+reported."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ OFF = ("no", "off", "false")
 RECORDS = ("accept-new", *OFF)
 
 _lock = threading.Lock()
-_recorded: dict[str, str] = {}  # host to file, of the keys that were accepted unseen
+_recorded: dict[str, str] = {}  # host to known_hosts file, of unknown keys that were accepted
 _changed: set[str] = set()  # hosts that were reached although their keys had changed
 
 
 def check(target: Target, key: PKey) -> None:
-    """Raise what ends the connection, unless the key is known or the target's setting accepts it."""
+    """Raise SSHException unless the key is known or the target's setting accepts it."""
     from paramiko import SSHException
 
-    verdict = hostkeys.judge(target.known_hosts, target.known_names, key)
+    status = hostkeys.key_status(target.known_hosts, target.known_names, key)
     shown = hostkeys.fingerprint(key)
-    if verdict.word == "revoked":
-        assert verdict.line
+    if status.state == "revoked":
+        assert status.line
         raise SSHException(
-            f"the host key {shown} is REVOKED ({verdict.line.place}): it may be stolen."
-            " Give the host a new key; a connection is refused whatever StrictHostKeyChecking says"
+            f"the host key {shown} is REVOKED ({status.line.place}): it may be stolen."
+            " Give the host a new key; StrictHostKeyChecking cannot override this"
         )
-    if verdict.word == "changed":
+    if status.state == "changed":
         if target.checking not in OFF or target.password:
-            raise SSHException(changed_text(target, key, verdict))
+            raise SSHException(changed_text(target, key, status))
         with _lock:
             _changed.add(target.name)
-    elif verdict.word == "unknown":
+    elif status.state == "unknown":
         if target.checking not in RECORDS:
             raise SSHException(
-                f"the host key is not known: {shown}.{_authority(verdict)} Compare it with the"
+                f"the host key is not known: {shown}.{_authority(status)} Compare it with the"
                 " host's own,"
                 f' then run "{target.trust_command}"'
             )
         _record(target, key)
 
 
-def changed_text(target: Target, key: PKey, verdict: hostkeys.Verdict) -> str:
+def changed_text(target: Target, key: PKey, status: hostkeys.KeyStatus) -> str:
     """What to do when a key is not the one that was recorded."""
-    assert verdict.line
+    assert status.line
     unsent = " (a password is never sent to such a host)" if target.checking in OFF else ""
     return (
         f"the host key has CHANGED: {hostkeys.fingerprint(key)} is not the one of"
-        f" {verdict.line.place}{unsent}."
-        f" If the host was rebuilt, {removal(target, verdict.line)} and run"
+        f" {status.line.place}{unsent}."
+        f" If the host was rebuilt, {removal(target, status.line)} and run"
         f' "{target.trust_command}"'
     )
 
@@ -73,24 +73,24 @@ def removal(target: Target, line: hostkeys.Line) -> str:
 
 
 def notices() -> list[str]:
-    """What a run should say about keys that it accepted; each is given out once."""
+    """Warnings about the keys that were accepted; each is returned once."""
     with _lock:
         recorded, changed = dict(_recorded), sorted(_changed)
         _recorded.clear()
         _changed.clear()
-    found = []
+    warnings = []
     if recorded:
         files = ", ".join(sorted(set(recorded.values())))
-        found.append(
+        warnings.append(
             "warning: unknown host keys were accepted and recorded, since StrictHostKeyChecking"
             f" says so, for: {', '.join(sorted(recorded))} (in {files})"
         )
     if changed:
-        found.append(
+        warnings.append(
             "warning: host keys have CHANGED and were accepted, since StrictHostKeyChecking says"
             f" so, for: {', '.join(changed)}"
         )
-    return found
+    return warnings
 
 
 def _record(target: Target, key: PKey) -> None:
@@ -100,7 +100,7 @@ def _record(target: Target, key: PKey) -> None:
     with _lock:
         try:
             hostkeys.record(Path(file), target.known_names[0], key)
-        except OSError as error:  # OpenSSH goes on too; the next run will not know the host either
+        except OSError as error:  # as OpenSSH: go on; the next run will not know the key
             sys.stderr.write(
                 f"warning: the key of {target.name} cannot be recorded in {file}:"
                 f" {error.strerror}\n"
@@ -109,8 +109,8 @@ def _record(target: Target, key: PKey) -> None:
         _recorded[target.name] = file
 
 
-def _authority(verdict: hostkeys.Verdict) -> str:
-    if not verdict.by_authority:
+def _authority(status: hostkeys.KeyStatus) -> str:
+    if not status.by_authority:
         return ""
     return (
         " known_hosts has a @cert-authority for it, but host certificates are not supported: its"

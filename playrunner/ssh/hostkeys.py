@@ -1,5 +1,4 @@
-"""Known host keys, read as OpenSSH reads them: what is known of a host's key, and recording a new
-one."""
+"""known_hosts files, read as OpenSSH reads them: looks up host keys and records new ones."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ class Line:
 
     @property
     def is_pattern(self) -> bool:
-        """Whether it may speak of more than the names it lists, so that ssh-keygen -R leaves it
-        alone."""
+        """Whether it has wildcards; ssh-keygen -R does not remove such lines."""
         return any(letter in self.patterns for letter in "*?!")
 
     @property
@@ -48,44 +46,43 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What known_hosts says of a key: known, unknown, changed or revoked, and the line that says
-    so."""
+class KeyStatus:
+    """Whether a key is known, unknown, changed or revoked, and the line that decides it."""
 
-    word: str
+    state: str
     line: Line | None = None
     by_authority: bool = False  # a certificate authority is trusted for this host
 
 
 def label(address: str, port: int) -> str:
-    """How known_hosts files name a host: the port is given only when it is not 22."""
+    """A host's name in known_hosts: the port is part of it when it is not 22."""
     return address if port == 22 else f"[{address}]:{port}"
 
 
-def judge(files: Iterable[str], names: Iterable[str], key: PKey) -> Verdict:
-    """What the files say of a key; each further name is asked only while the key is unknown.
+def key_status(files: Iterable[str], names: Iterable[str], key: PKey) -> KeyStatus:
+    """The status of a key in the files; further names are tried only while the key is unknown.
 
-    OpenSSH looks up a host on another port than 22 under its plain name too, where only a match
-    counts. A key that is revoked there is refused as well, which OpenSSH does not do.
+    OpenSSH also looks up a host on another port than 22 under its plain name, where only a match
+    counts. A key revoked there is refused here, which OpenSSH does not do.
     """
     files, offered = tuple(files), key.asbytes()
     first, *others = names
-    verdict = _judged(files, first, offered)
-    for name in others if verdict.word == "unknown" else ():
-        other = _judged(files, name, offered)
-        if other.word in ("known", "revoked"):
+    status = _key_status_under(files, first, offered)
+    for name in others if status.state == "unknown" else ():
+        other = _key_status_under(files, name, offered)
+        if other.state in ("known", "revoked"):
             return other
-    return verdict
+    return status
 
 
 def known_kinds(files: Iterable[str], names: Iterable[str]) -> list[str]:
-    """The types of the keys a host is known by: asked for first, so that it shows one that can be
-    compared."""
+    """The types of the keys a host is known by; requested first, so that the host presents one of
+    them."""
     files = tuple(files)
     for name in names:
-        found = [line.kind for line in _lines_about(files, name) if not line.marker]
-        if found:
-            return list(dict.fromkeys(found))
+        kinds = [line.kind for line in _lines_about(files, name) if not line.marker]
+        if kinds:
+            return list(dict.fromkeys(kinds))
     return []
 
 
@@ -95,8 +92,7 @@ def fingerprint(key: PKey) -> str:
 
 
 def record(file: Path, name: str, key: PKey) -> None:
-    """Append a key to a known_hosts file in one write, once, however many runs record it at the
-    same time."""
+    """Append a key to a known_hosts file, once, also when several runs do so at the same time."""
     file = file.expanduser()
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     line = f"{name} {key.get_name()} {key.get_base64()}\n".encode()
@@ -108,31 +104,31 @@ def record(file: Path, name: str, key: PKey) -> None:
             out.write(b"\n" * (before[-1:] not in (b"", b"\n")) + line)
 
 
-def _judged(files: tuple[str, ...], name: str, offered: bytes) -> Verdict:
-    verdict = Verdict("unknown")
+def _key_status_under(files: tuple[str, ...], name: str, offered: bytes) -> KeyStatus:
+    status = KeyStatus("unknown")
     by_authority = False
     for line in _lines_about(files, name):
         if line.marker == _REVOKED:
             if line.key == offered:
-                return Verdict("revoked", line)
+                return KeyStatus("revoked", line)
         elif line.marker == _AUTHORITY:
             by_authority = True
         elif line.key == offered:
-            verdict = Verdict("known", line)
-        elif verdict.word == "unknown" and _is_whole(line.kind, line.key):
-            verdict = Verdict("changed", line)
-    return Verdict(verdict.word, verdict.line, by_authority)
+            status = KeyStatus("known", line)
+        elif status.state == "unknown" and _is_whole(line.kind, line.key):
+            status = KeyStatus("changed", line)
+    return KeyStatus(status.state, status.line, by_authority)
 
 
 def _is_whole(kind: str, key: bytes) -> bool:
-    """Whether a key that differs is one at all; OpenSSH passes over a line whose key is cut short."""
+    """Whether the line's key parses; OpenSSH ignores a line whose key is truncated."""
     import paramiko
 
     try:
         paramiko.PKey.from_type_string(kind, key)
     except paramiko.pkey.UnknownKeyType:
         return True  # one that OpenSSH may know
-    except Exception:  # whatever the parser of this type makes of rubbish
+    except Exception:  # parsers raise any error on garbage
         return False
     return True
 
@@ -165,10 +161,10 @@ _read: dict[str, tuple[_Stamp, _Index]] = {}  # files as they were when they wer
 
 
 def _index(file: str) -> _Index:
-    """The file's lines that OpenSSH would accept; it passes over the others, and so do we."""
+    """The file's lines that OpenSSH would accept; it ignores the others."""
     try:
-        found = os.stat(file)
-        stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+        status = os.stat(file)
+        stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
         if file not in _read or _read[file][0] != stamp:
             _read[file] = stamp, _indexed(file, Path(file).read_text(errors="replace"))
     except (OSError, ValueError):  # ValueError: a name that no file can have
@@ -186,41 +182,41 @@ def _indexed(file: str, text: str) -> _Index:
 
 
 def _parsed(file: str, number: int, written: str) -> Line | None:
-    words = written.split()
-    marker = words.pop(0) if words and words[0].startswith("@") else ""
+    fields = written.split()
+    marker = fields.pop(0) if fields and fields[0].startswith("@") else ""
     if (
-        len(words) < 3
-        or words[0].startswith(("#", "@"))
+        len(fields) < 3
+        or fields[0].startswith(("#", "@"))
         or marker not in ("", _AUTHORITY, _REVOKED)
     ):
         return None
     try:
-        key = base64.b64decode(words[2], validate=True)
+        key = base64.b64decode(fields[2], validate=True)
     except (binascii.Error, ValueError):
         return None
-    kind = words[1].encode()
+    kind = fields[1].encode()
     if not key.startswith(len(kind).to_bytes(4, "big") + kind):
         return None  # its own bytes say another type
-    return Line(file, number, marker, words[0], words[1], key)
+    return Line(file, number, marker, fields[0], fields[1], key)
 
 
 def _is_about(patterns: str, name: str) -> bool:
     if patterns.startswith("|"):
         return _is_hash_of(patterns, name)
-    wanted = [
+    parsed = [
         (pattern.startswith("!"), pattern.removeprefix("!"))
         for pattern in patterns.lower().split(",")
     ]
-    if any(negated and _matches(name, pattern) for negated, pattern in wanted):
+    if any(negated and _matches(name, pattern) for negated, pattern in parsed):
         return False
-    return any(not negated and _matches(name, pattern) for negated, pattern in wanted)
+    return any(not negated and _matches(name, pattern) for negated, pattern in parsed)
 
 
 def _is_hash_of(text: str, name: str) -> bool:
     try:
         empty, kind, salt, digest = text.split("|")
         bytes_of_salt = base64.b64decode(salt, validate=True)
-    except ValueError:  # also what base64 says
+    except ValueError:  # also raised by base64
         return False
     if empty or kind != "1" or len(bytes_of_salt) != _SALT_BYTES:
         return False
@@ -229,13 +225,13 @@ def _is_hash_of(text: str, name: str) -> bool:
 
 
 def _matches(name: str, pattern: str) -> bool:
-    """OpenSSH knows * and ? alone: brackets are part of a name with a port."""
+    """OpenSSH has only the wildcards * and ?; brackets are part of a name with a port."""
     return bool(_pattern(pattern).fullmatch(name))
 
 
 @cache
 def _pattern(text: str) -> re.Pattern[str]:
-    # A row of stars is one star: more would take exponentially long to fail.
+    # Repeated stars are one: several would make matching exponential.
     parts = (
         ".*" if part[0] == "*" else "." if part == "?" else re.escape(part)
         for part in re.findall(r"\*+|\?|[^*?]+", text)

@@ -1,5 +1,5 @@
-"""Open files: room for the connections of all hosts, or fewer hosts at a time where the limit
-cannot be raised."""
+"""Raises the open-file limit for the connections of all hosts, or lowers the number of hosts at a
+time."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ STARTING_FILES = 8  # of a host that is being connected: both ends of each pipe,
 
 
 def make_room(hosts: int, forks: int) -> int:
-    """How many hosts may be worked on at once, at most `forks`; the soft limit is raised as far as
-    that needs.
+    """How many hosts may be worked on at once, at most `forks`; raises the soft limit as needed.
 
-    Fewer than asked for means that connections must be closed as soon as a host is done, too.
+    If it is fewer than `forks`, connections must also be closed as soon as a host is done.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = files_for(hosts, forks)

@@ -1,5 +1,4 @@
-"""The part of an ssh command line that an inventory may set: ansible_ssh_common_args and its
-relatives."""
+"""The ssh command line options of an inventory: ansible_ssh_common_args, _extra_args and _args."""
 
 from __future__ import annotations
 
@@ -7,25 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from playrunner.errors import BadSetting
-from playrunner.ssh.setting_value import Given
+from playrunner.ssh.setting_value import SettingValue
 
 _WITH_ARGUMENT = ("-F", "-J", "-o", "-i")
-_WITHOUT_MEANING = (
-    "-C",
-    "-q",
-    "-v",
-    "-A",
-    "-4",
-    "-6",
-    "-T",
-    "-a",
-    "-x",
-)  # accepted, and of no effect here
+_WITHOUT_EFFECT = ("-C", "-q", "-v", "-A", "-4", "-6", "-T", "-a", "-x")  # accepted, ignored
 _OF_ONE_HOST = ("proxyjump", "proxycommand", "hostname", "port", "user", "hostkeyalias")
-_SEVERAL_FILES = (
-    "userknownhostsfile",
-    "globalknownhostsfile",
-)  # quotes in them keep the files apart
+# Lists of files: quotes separate them
+_SEVERAL_FILES = ("userknownhostsfile", "globalknownhostsfile")
 
 
 @dataclass(frozen=True)
@@ -33,59 +20,60 @@ class Options:
     """The configuration file, the jump hosts, and settings by their name in lower case."""
 
     config_file: str = ""
-    jump: Given | None = None
-    settings: dict[str, Given] = field(default_factory=dict)
+    jump: SettingValue | None = None
+    settings: dict[str, SettingValue] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, arguments: Iterable[Given]) -> Options:
-        """All arguments together; of a setting that is given twice the last one counts, of keys the
-        first."""
-        config_file, jump, settings = "", None, dict[str, Given]()
+    def read(cls, arguments: Iterable[SettingValue]) -> Options:
+        """All arguments together; the last value of a setting wins, of keys the first."""
+        config_file, jump, settings = "", None, dict[str, SettingValue]()
         for written in arguments:
             for flag, argument in _flags(written) if written.value else ():
-                given = written._replace(value=argument)
+                setting = written._replace(value=argument)
                 if flag == "-F":
                     config_file = argument
                 elif flag == "-J":
-                    jump = given._replace(called=f"{given.called}: -J")
+                    jump = setting._replace(called=f"{setting.called}: -J")
                 elif flag == "-i":
                     settings.setdefault(
-                        "identityfile", given._replace(called=f"{given.called}: -i")
+                        "identityfile", setting._replace(called=f"{setting.called}: -i")
                     )
                 else:
-                    name, value = _named(given)
-                    settings[name.lower()] = Given(value, f"{given.called}: {name}", given.where)
+                    name, value = _named(setting)
+                    settings[name.lower()] = SettingValue(
+                        value, f"{setting.called}: {name}", setting.where
+                    )
         return cls(config_file, jump, settings)
 
     def for_jump_host(self) -> Options:
-        """What also holds for a jump host that is given by its address."""
+        """The settings that also apply to a jump host given by its address."""
         kept = {key: given for key, given in self.settings.items() if key not in _OF_ONE_HOST}
         return Options(self.config_file, None, kept)
 
 
-def _flags(given: Given) -> Iterator[tuple[str, str]]:
-    words = iter(given.words())
+def _flags(setting: SettingValue) -> Iterator[tuple[str, str]]:
+    words = iter(setting.words())
     for word in words:
         flag, attached = word[:2], word[2:]
         if flag in _WITH_ARGUMENT:
             argument = attached or next(words, "")
             if not argument:
-                raise BadSetting(f"{given.called}: {flag} needs an argument", given.where())
+                raise BadSetting(f"{setting.called}: {flag} needs an argument", setting.where())
             yield flag, argument
-        elif flag not in _WITHOUT_MEANING:
+        elif flag not in _WITHOUT_EFFECT:
             raise BadSetting(
-                f'{given.called}: the ssh argument "{word}" is not supported; use -F, -J, -i or'
+                f'{setting.called}: the ssh argument "{word}" is not supported; use -F, -J, -i or'
                 " -o Name=value",
-                given.where(),
+                setting.where(),
             )
 
 
-def _named(given: Given) -> tuple[str, str]:
+def _named(setting: SettingValue) -> tuple[str, str]:
     """Name and value of an -o, which are separated by = or by a space."""
-    text = given.text().strip()
+    text = setting.text().strip()
     name, separator, value = text.partition("=" if "=" in text else " ")
     if not name.strip() or not separator:
-        given.refuse("has an -o that must be written Name=value")
+        setting.refuse("has an -o that must be written Name=value")
     value = value.strip()
     if (
         name.strip().lower() not in _SEVERAL_FILES

@@ -1,4 +1,4 @@
-"""Pool: open connections by target, each opened once and shared by whoever needs it."""
+"""Open connections by target, each opened once and shared."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from playrunner.ssh.targets import Target
 
 
 class Pool:
-    """Open connections by target, each opened once however many ask for it at the same time."""
+    """Opens each connection once, however many threads ask for it at the same time."""
 
     def __init__(self, warns: bool = True) -> None:
-        self._warns = warns  # about keys that were accepted although they were not known
+        self._warns = warns  # about unknown host keys that were accepted
         self._lock = threading.Lock()
-        self._doors: dict[Target, threading.Lock] = {}
+        self._locks: dict[Target, threading.Lock] = {}
         self._open: dict[Target, Connection] = {}
 
     def get(self, target: Target) -> Connection:
         with self._lock:
-            door = self._doors.setdefault(target, threading.Lock())
-        with door:
+            lock = self._locks.setdefault(target, threading.Lock())
+        with lock:
             if target not in self._open:
                 self._open[target] = connect(target)
             return self._open[target]
 
     def drop(self, target: Target) -> None:
-        """Forget a connection that broke, so that the next `get` opens another."""
+        """Close a connection that broke, so that the next `get` opens a new one."""
         with self._lock:
-            door = self._doors.setdefault(target, threading.Lock())
-        with door:
+            lock = self._locks.setdefault(target, threading.Lock())
+        with lock:
             broken = self._open.pop(target, None)
         if broken:
             broken.close()

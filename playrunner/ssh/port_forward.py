@@ -1,53 +1,104 @@
-"""A way to an API server that only a host of the inventory reaches: a port of this machine that
-leads there over SSH."""
+"""A loopback port of this machine whose connections are forwarded to a port elsewhere."""
 
 from __future__ import annotations
 
+import errno
 import socket
 import threading
+from collections.abc import Callable
 
-from playrunner.errors import HostUnreachable
-from playrunner.ssh.connection import Connection, Stream
+from playrunner.errors import BadInput, PlayrunnerError
+from playrunner.ssh.connection import READ_BYTES, Connection, Stream
 
-PIECE = 1 << 16
+LOOPBACK = "127.0.0.1"
 
 
-class Tunnel:
-    """Listens on loopback, and carries each connection through the host to the address."""
+class PortForward:
+    """Listens on loopback; each connection to it is joined with one that `connect` opens."""
 
-    def __init__(self, connection: Connection, address: str, port: int) -> None:
-        connection.forward(address, port).close()  # says at once when the host cannot reach it
-        self._connection, self._address, self._port = connection, address, port
-        self._server = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.end = f"127.0.0.1:{self._server.getsockname()[1]}"
-        threading.Thread(target=self._serve, name="tunnel", daemon=True).start()
+    def __init__(self, port: int = 0) -> None:
+        try:
+            self._listener = socket.create_server((LOOPBACK, port), backlog=64)
+        except (OSError, OverflowError) as error:
+            in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+            raise BadInput(
+                f"--port {port}: {'already in use' if in_use else error};"
+                " choose another, or 0 for any free port"
+            ) from None
+        self.port: int = self._listener.getsockname()[1]
+        self._open: set[Stream] = set()
+        self._lock = threading.Lock()
+
+    def serve(self, connect: Callable[[], Stream]) -> None:
+        threading.Thread(
+            target=self._accept, args=(connect,), name="port-forward", daemon=True
+        ).start()
+
+    @property
+    def address(self) -> str:
+        return f"{LOOPBACK}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.address}/"
 
     def close(self) -> None:
-        self._server.close()
-        self._connection.close()
+        # Shut down first: closed alone, the listener stays open while a thread waits in accept().
+        _end(self._listener)
+        with self._lock:
+            streams, self._open = self._open, set()
+        for stream in streams:
+            _end(stream)
 
-    def _serve(self) -> None:
+    def _accept(self, connect: Callable[[], Stream]) -> None:
         while True:
             try:
-                caller, _ = self._server.accept()
+                caller, _ = self._listener.accept()
             except OSError:
                 return  # closed
-            try:
-                far = self._connection.forward(self._address, self._port)
-            except HostUnreachable:
-                # Whoever called sees a broken connection, and knows how long to go on trying
-                caller.close()
-                continue
-            caller.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            for source, sink in ((caller, far), (far, caller)):
-                threading.Thread(target=_pump, args=(source, sink), daemon=True).start()
+            threading.Thread(target=self._join, args=(caller, connect), daemon=True).start()
+
+    def _join(self, caller: socket.socket, connect: Callable[[], Stream]) -> None:
+        try:
+            remote = connect()
+        except PlayrunnerError:
+            caller.close()  # the client sees a closed connection, as it would without forwarding
+            return
+        caller.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with self._lock:
+            self._open |= {caller, remote}
+        back = threading.Thread(target=_pump, args=(remote, caller), daemon=True)
+        back.start()
+        _pump(caller, remote)
+        back.join()
+        with self._lock:
+            self._open -= {caller, remote}
+        _end(caller)
+        _end(remote)
+
+
+def forward_through(connection: Connection, address: str, port: int) -> PortForward:
+    """A loopback port that leads through a host to an address which only that host reaches."""
+    connection.forward(address, port).close()  # fails at once when the host cannot reach it
+    forward = PortForward()
+    forward.serve(lambda: connection.forward(address, port))
+    return forward
 
 
 def _pump(source: Stream, sink: Stream) -> None:
+    """Copy until the source ends; the sink then sees the end, and may still answer."""
     try:
-        while data := source.recv(PIECE):
+        while data := source.recv(READ_BYTES):
             sink.sendall(data)
         sink.shutdown(socket.SHUT_WR)
     except (OSError, EOFError):
-        for end in (source, sink):
-            end.close()
+        _end(source)
+        _end(sink)
+
+
+def _end(stream: Stream) -> None:
+    try:
+        stream.shutdown(socket.SHUT_RDWR)
+    except (OSError, EOFError):
+        pass  # already closed by the other end
+    stream.close()

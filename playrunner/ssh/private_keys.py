@@ -1,5 +1,4 @@
-"""Private keys for logins: read once, and refused when others can read them, as OpenSSH refuses
-them."""
+"""Private keys for logins: read once, refused when other users can read them, as OpenSSH does."""
 
 from __future__ import annotations
 
@@ -19,39 +18,39 @@ DEFAULTS = ("~/.ssh/id_rsa", "~/.ssh/id_ecdsa", "~/.ssh/id_ed25519")
 
 
 def key_options(files: tuple[str, ...]) -> dict[str, Any]:
-    """What a login is given: the keys that are named, or else those in ~/.ssh."""
+    """paramiko's options for the keys: those named, or else those in ~/.ssh."""
     if not files:
         return _default_keys()
-    found: dict[str, Any] = {"look_for_keys": False}
+    options: dict[str, Any] = {"look_for_keys": False}
     keys = [key for key in map(_private_key, files) if key]
     if keys:
-        found["pkey"] = keys[0]
+        options["pkey"] = keys[0]
     others = [file for file in files[1:] if os.path.isfile(file)]
     if others:
-        found["key_filename"] = others
-    return found
+        options["key_filename"] = others
+    return options
 
 
 @cache
 def _default_keys() -> dict[str, Any]:
-    """Those in ~/.ssh that OpenSSH would use: one that others can read is passed over with a
+    """The keys in ~/.ssh that OpenSSH would use; one that other users can read is skipped with a
     warning."""
-    there = [file for file in map(os.path.expanduser, DEFAULTS) if os.path.isfile(file)]
-    bad = {file: problem for file in there if (problem := _too_open(file))}
+    existing = [file for file in map(os.path.expanduser, DEFAULTS) if os.path.isfile(file)]
+    bad = {file: problem for file in existing if (problem := _too_open(file))}
     if not bad:
         return {"look_for_keys": True}
     for problem in bad.values():
         sys.stderr.write(f"warning: {problem}; it is not used\n")
-    return {"look_for_keys": False, "key_filename": [file for file in there if file not in bad]}
+    return {"look_for_keys": False, "key_filename": [file for file in existing if file not in bad]}
 
 
 def _too_open(file: str) -> str:
-    """Why others can read a key of this user's, and what to do; OpenSSH's rule."""
-    found = os.stat(file)
-    if found.st_uid != os.getuid() or not found.st_mode & 0o077:
+    """What is wrong with the mode of a key of this user, and what to do; OpenSSH's rule."""
+    status = os.stat(file)
+    if status.st_uid != os.getuid() or not status.st_mode & 0o077:
         return ""
     return (
-        f"the private key {file} can be read by others (mode {stat.S_IMODE(found.st_mode):04o});"
+        f"the private key {file} can be read by others (mode {stat.S_IMODE(status.st_mode):04o});"
         f" run: chmod 600 {shlex.quote(file)}"
     )
 

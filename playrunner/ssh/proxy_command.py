@@ -6,38 +6,38 @@ import socket
 import subprocess
 import tempfile
 
-_LAST_WORDS = 2000  # bytes of what it wrote to standard error that a message is made from
+_STDERR_TAIL_BYTES = 2000  # of standard error, searched for a message
 _END_SECONDS = 2.0
 
 
 class ProxySocket(socket.socket):
-    """One end of a pair of sockets; the command has the other. It ends with the connection.
+    """One end of a socket pair; the command has the other and ends with the connection.
 
-    A shell runs it, as OpenSSH does; what stands for %h, %p and %r was checked before it was put
-    there.
+    A shell runs it, as OpenSSH does; the values of %h, %p and %r were checked before.
     """
 
     def __init__(self, command: str, seconds: float) -> None:
         ours, theirs = socket.socketpair()
         super().__init__(fileno=ours.detach())
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  a file never fills up and stops its writer
+        # A file never fills up and stops its writer, as a pipe would
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
         try:
             self._process = subprocess.Popen(
                 ["/bin/sh", "-c", f"exec {command}"],
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
-                stderr=self._complaints,
+                stderr=self._stderr,
             )
         finally:
             theirs.close()
         self.settimeout(seconds)
 
-    def complaint(self) -> str:
-        """The last line the command wrote to standard error, when it ended by itself."""
+    def failure(self) -> str:
+        """Why the command ended: the last line of its standard error; "" while it runs."""
         if self._process.poll() is None:
             return ""
-        self._complaints.seek(0)
-        lines = self._complaints.read()[-_LAST_WORDS:].decode(errors="replace").split("\n")
+        self._stderr.seek(0)
+        lines = self._stderr.read()[-_STDERR_TAIL_BYTES:].decode(errors="replace").split("\n")
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
         return f"the ProxyCommand ended with code {self._process.returncode}" + (
             f": {last}" if last else ""

@@ -1,5 +1,5 @@
-"""A connection setting as it was written: checked when it is read, and refused with the file and
-line that gave it."""
+"""A connection setting as written: checked when read, and refused with the file and line that set
+it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ _IN_NO_ADDRESS = re.compile(r"""^-|['`"$\\;&<>|(){}\s\x00-\x1f\x7f-\x9f]""")
 _IN_NO_USER = re.compile(r"""^-|['`";&<>|(){}\x00-\x1f\x7f-\x9f]|\s-|\\$""")
 
 
-class Given(NamedTuple):
-    """A value, what it is called in messages, and where it was written; the place is looked for
-    only to complain."""
+class SettingValue(NamedTuple):
+    """A value, its name in messages, and where it was written (looked up only for an error)."""
 
     value: Any
     called: str
@@ -50,7 +49,7 @@ class Given(NamedTuple):
         if text.lower() == "none":
             return default
         if _TIME.fullmatch(text):
-            found = float(
+            value = float(
                 sum(
                     int(number) * _UNITS[unit.lower()]
                     for number, unit in re.findall("([0-9]{1,12})([A-Za-z]?)", text)
@@ -58,12 +57,12 @@ class Given(NamedTuple):
             )
         else:
             try:
-                found = float(text)
+                value = float(text)
             except ValueError:
-                found = math.nan
-        if not 0 <= found <= MOST_SECONDS:
+                value = math.nan
+        if not 0 <= value <= MOST_SECONDS:
             self.refuse("must be a number of seconds")
-        return found or default
+        return value or default
 
     def address(self) -> str:
         """An address: OpenSSH's own rule, since it becomes part of commands and of ssh's
@@ -104,15 +103,14 @@ class Given(NamedTuple):
 
 @cache
 def _split(text: str) -> tuple[str, ...]:
-    """Hosts share their settings, so that most are split once."""
+    """Cached: hosts share their settings."""
     return tuple(shlex.split(text))
 
 
 def filled(text: str, tokens: Mapping[str, str]) -> str:
-    """The text with ssh's %-tokens replaced once: what a token stands for is not looked through
-    again."""
+    """The text with ssh's %-tokens replaced; replaced values are not expanded again."""
     return (
-        text if "%" not in text else _TOKEN.sub(lambda found: tokens.get(found[1], found[0]), text)
+        text if "%" not in text else _TOKEN.sub(lambda match: tokens.get(match[1], match[0]), text)
     )
 
 

@@ -1,4 +1,4 @@
-"""How a host is reached: its connection variables and the user's ssh configuration, as one value."""
+"""How to reach a host: its connection variables and the user's ssh configuration, as one value."""
 
 from __future__ import annotations
 
@@ -10,22 +10,27 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from playrunner.errors import BadSetting, Place
+from playrunner.project import program
 from playrunner.ssh.config import config_path, configured
+from playrunner.ssh.host_settings import HostSettings
 from playrunner.ssh.hostkeys import SYSTEM_FILES, USER_FILES, label
 from playrunner.ssh.options import Options
-from playrunner.ssh.setting_value import Given, filled
-from playrunner.variables.origins import keyword, setting
+from playrunner.ssh.setting_value import SettingValue, filled
+from playrunner.variables.origins import setting
 from playrunner.variables.scope import Scope
 from playrunner.variables.templating import MISSING
 
 CONNECTION_NAMES = (
     "ansible_connection",
     "ansible_host",
+    "ansible_ssh_host",
     "ansible_port",
+    "ansible_ssh_port",
     "ansible_user",
+    "ansible_ssh_user",
     "ansible_python_interpreter",
 )
-MOST_HOPS = 8  # a longer chain of jump hosts is a circle
+MOST_HOPS = 8  # a longer chain of jump hosts is a loop
 CONNECT_SECONDS = 10.0
 CHECKING = ("yes", "no", "ask", "accept-new", "off", "true", "false")  # StrictHostKeyChecking
 
@@ -51,14 +56,12 @@ class Target:
     connect_seconds: float = 10
     alive_seconds: int = 30
     python: str = ""  # empty: found on the host
-    sources: tuple[str, ...] = field(
-        default=(), repr=False, compare=False
-    )  # the inventory, as it was named
+    # The inventory's files, as named on the command line
+    sources: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def known_names(self) -> tuple[str, ...]:
-        """What it may be called in known_hosts; OpenSSH accepts a key under the name without the
-        port too."""
+        """Its names in known_hosts; OpenSSH also accepts a key under the name without the port."""
         if self.host_key_name:
             return (self.host_key_name,)
         return tuple(dict.fromkeys((label(self.address, self.port), self.address)))
@@ -69,10 +72,10 @@ class Target:
 
 
 def trust_command(host: str, sources: tuple[str, ...]) -> str:
-    """What to type so that a host's key is recorded."""
+    """The command that records a host's key."""
     return shlex.join(
         [
-            "invoke",
+            program(),
             "hosts.trust",
             host,
             *(word for source in sources for word in ("--inventory", source)),
@@ -82,7 +85,7 @@ def trust_command(host: str, sources: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class Become:
-    """Who does a step on the host, and how they come to be it."""
+    """The user that runs a step on the host, and how to become that user."""
 
     user: str = "root"
     method: str = "sudo"
@@ -91,62 +94,51 @@ class Become:
     password: str = field(default="", repr=False, compare=False)
 
 
+BECOME_METHODS = ("sudo", "su", "doas")
+
+
+def refused_method(method: str) -> str:
+    """Why a become method cannot be used."""
+    why = "; runas is for Windows hosts, which are not supported" if method == "runas" else ""
+    return f'become_method cannot be "{method}"; it is {", ".join(BECOME_METHODS)}{why}'
+
+
 def target_of(scope: Scope, chain: tuple[str, ...] = (), words: Any = None) -> Target:
     """How to reach the scope's host, from its variables, its play's keywords, and ~/.ssh/config."""
     host = scope.host
     if host in chain or len(chain) > MOST_HOPS:
-        raise BadSetting(f"jump hosts lead in a circle: {' -> '.join([*chain, host])}")
-
-    def value(name: str, word: str = "", default: Any = "") -> Any:
-        found = setting(scope, f"ansible_{name}")
-        if found is MISSING and words is not None and word:
-            found = getattr(words, word, None)
-            found = MISSING if found is None else keyword(scope, f"ansible_{name}", found)
-        return default if found is MISSING or found is None else found
-
-    def given(name: str, word: str = "", default: Any = "") -> Given:
-        return Given(
-            value(name, word, default),
-            f"host {host}: ansible_{name}",
-            lambda: scope.origin(f"ansible_{name}"),
-        )
-
-    def first(*names: str, word: str = "") -> Given:
-        """The first of several names for one setting that says something."""
-        for name in names:
-            found = given(name, word if name == names[0] else "")
-            if found.value != "":
-                return found
-        return found
-
-    # Only a localhost that the inventory does not describe is this machine by itself.
-    own = "local" if host == "localhost" and host not in scope.world.inventory.hosts else "ssh"
-    connection = given("connection", "connection", own)
+        raise BadSetting(f"jump hosts form a loop: {' -> '.join([*chain, host])}")
+    settings = HostSettings(scope, words)
+    first, python = settings.first, settings.python()
+    connection = settings.connection()
     kind = connection.text().rpartition(".")[2]
-    python = str(value("python_interpreter"))
     if kind == "local":
-        return Target(
-            host, "localhost", "local", python="" if python.startswith("auto") else python
-        )
+        return Target(host, "localhost", "local", python=python)
     if kind not in ("ssh", "paramiko", "paramiko_ssh", "smart"):
         connection.refuse("must be ssh or local")
-    key_file = first("ssh_private_key_file", "private_key_file").text()
+    key_file = first(
+        "ssh_private_key_file", "private_key_file", configured="private_key_file"
+    ).text()
     base = Target(
         host,
-        _address(given("host"), scope),
-        port=first("port", "ssh_port", word="port").port(),
-        user=first("user", "ssh_user", word="remote_user").user(),
+        _address(first("ssh_host", "host"), scope),
+        port=first("ssh_port", "port", word="port", configured="remote_port").port(),
+        user=first("ssh_user", "user", word="remote_user", configured="remote_user").user(),
         keys=(os.path.expanduser(key_file),) if key_file else (),
-        password=first("password", "ssh_pass").text(),
-        connect_seconds=_seconds(first("ssh_timeout", "timeout"), CONNECT_SECONDS),
-        python="" if python.startswith("auto") else python,
-        sources=scope.world.inventory.sources,
+        password=first("ssh_password", "ssh_pass", "password").text(),
+        connect_seconds=_seconds(
+            first("ssh_timeout", "timeout", configured="timeout"), CONNECT_SECONDS
+        ),
+        python=python,
+        sources=scope.run_vars.inventory.sources,
     )
     options = Options.read(
-        given(name) for name in ("ssh_common_args", "ssh_extra_args", "ssh_args")
+        first(name, configured=name) for name in ("ssh_common_args", "ssh_extra_args", "ssh_args")
     )
+    if unchecked := settings.unchecked_host_key():
+        options.settings.setdefault("stricthostkeychecking", unchecked)
     via = setting(scope, "via")
-    through = Given(
+    through = SettingValue(
         "" if via is MISSING or via is None else via,
         f"host {host}: via",
         lambda: scope.origin("via"),
@@ -154,37 +146,37 @@ def target_of(scope: Scope, chain: tuple[str, ...] = (), words: Any = None) -> T
     return _resolved(base, options, scope, (*chain, host), through)
 
 
-def _address(given: Given, scope: Scope) -> str:
-    """Where the host is: what ansible_host says, or else its name."""
-    if given.value != "":
-        return given.address()
-    source = scope.world.inventory.host(scope.host).source
-    return Given(
+def _address(setting: SettingValue, scope: Scope) -> str:
+    """The host's address: ansible_host, or else its name."""
+    if setting.value != "":
+        return setting.address()
+    source = scope.run_vars.inventory.host(scope.host).source
+    return SettingValue(
         scope.host,
         f"host {scope.host!r}: its name, which is its address without ansible_host,",
         lambda: source,
     ).address()
 
 
-def _seconds(given: Given, default: float) -> float:
-    return default if given.value in ("", None) else given.seconds(default)
+def _seconds(setting: SettingValue, default: float) -> float:
+    return default if setting.value in ("", None) else setting.seconds(default)
 
 
 class _Settings:
-    """What ssh's options and its configuration say of one host; the options win."""
+    """The settings of one host from ssh's options and configuration file; the options win."""
 
     def __init__(self, base: Target, options: Options) -> None:
         self._name, self._options = base.name, options
         self._configured = configured(options.config_file, base.address)
 
-    def __getitem__(self, name: str) -> Given:
-        """A setting by its name in ssh's spelling; its value is empty when nothing sets it."""
+    def __getitem__(self, name: str) -> SettingValue:
+        """A setting by ssh's name for it; its value is empty when it is not set."""
         key = name.lower()
         if key in self._options.settings:
             return self._options.settings[key]
-        found = self._configured.get(key)
-        return Given(
-            "" if found is None else found,
+        configured_value = self._configured.get(key)
+        return SettingValue(
+            "" if configured_value is None else configured_value,
             f"host {self._name}: {name}",
             lambda: Place(config_path(self._options.config_file)),
         )
@@ -195,23 +187,23 @@ class _Settings:
     def files(
         self, name: str, default: tuple[str, ...], tokens: Mapping[str, str]
     ) -> tuple[str, ...]:
-        given = self[name]
-        if not given.value:
+        setting = self[name]
+        if not setting.value:
             return default
-        return tuple(filled(word, tokens) for word in given.words() if word.lower() != "none")
+        return tuple(filled(word, tokens) for word in setting.words() if word.lower() != "none")
 
     def keys(self) -> tuple[str, ...]:
-        found = self["IdentityFile"].value
-        listed = found if isinstance(found, list) else [found]
+        files = self["IdentityFile"].value
+        listed = files if isinstance(files, list) else [files]
         return tuple(
             os.path.expanduser(str(key)) for key in listed if key and str(key).lower() != "none"
         )
 
 
 def _resolved(
-    base: Target, options: Options, scope: Scope, chain: tuple[str, ...], via: Given
+    base: Target, options: Options, scope: Scope, chain: tuple[str, ...], via: SettingValue
 ) -> Target:
-    """The target with what ssh's configuration adds; the inventory's own words come first."""
+    """The target with the settings of ssh's configuration; the inventory's come first."""
     settings = _Settings(base, options)
     address = settings["HostName"]
     checking = settings["StrictHostKeyChecking"]
@@ -227,15 +219,15 @@ def _resolved(
         "d": os.path.expanduser("~"),
         "u": getpass.getuser(),
     }
-    own = settings.files("UserKnownHostsFile", USER_FILES, tokens)
+    user_files = settings.files("UserKnownHostsFile", USER_FILES, tokens)
     target = replace(
         base,
         address=where,
         port=port,
         user=user,
         keys=base.keys or settings.keys(),
-        known_hosts=(*own, *settings.files("GlobalKnownHostsFile", SYSTEM_FILES, tokens)),
-        record_file=own[0] if own else "",
+        known_hosts=(*user_files, *settings.files("GlobalKnownHostsFile", SYSTEM_FILES, tokens)),
+        record_file=user_files[0] if user_files else "",
         host_key_name=settings.text("HostKeyAlias"),
         checking=checking.choice(*CHECKING) if checking.value else base.checking,
         identities_only=settings.text("IdentitiesOnly").lower() in ("yes", "true"),
@@ -258,18 +250,18 @@ def _resolved(
 
 
 def _jump(
-    given: Given, name: str, scope: Scope, options: Options, chain: tuple[str, ...]
+    jump: SettingValue, name: str, scope: Scope, options: Options, chain: tuple[str, ...]
 ) -> Target:
-    """A jump host: one of the inventory, or an address as `ssh -J` takes it."""
+    """A jump host: a host of the inventory, or an address as `ssh -J` takes it."""
     if len(chain) > MOST_HOPS or name in chain:
-        raise BadSetting(
-            f"jump hosts lead in a circle: {' -> '.join([*chain, name])}", given.where()
-        )
-    if name in scope.world.inventory.hosts:
-        return target_of(Scope(scope.world, name), chain)
+        raise BadSetting(f"jump hosts form a loop: {' -> '.join([*chain, name])}", jump.where())
+    if name in scope.run_vars.inventory.hosts:
+        return target_of(Scope(scope.run_vars, name), chain)
 
-    def part(value: str, what: str) -> Given:
-        return Given(value, f"{given.called}: the {what} of the jump host {name!r}", given.where)
+    def part(value: str, what: str) -> SettingValue:
+        return SettingValue(
+            value, f"{jump.called}: the {what} of the jump host {name!r}", jump.where
+        )
 
     user, _, rest = name.removeprefix("ssh://").rpartition("@")
     address, port = rest, ""
@@ -283,7 +275,7 @@ def _jump(
         part(address, "address").address(),
         port=part(port, "port").port(),
         user=part(user, "user").user(),
-        sources=scope.world.inventory.sources,
+        sources=scope.run_vars.inventory.sources,
     )
-    nothing = Given("", "", given.where)
+    nothing = SettingValue("", "", jump.where)
     return _resolved(base, options.for_jump_host(), scope, (*chain, name), nothing)

@@ -33,19 +33,18 @@ Shape = Any
 
 
 class BadAnswer(HostUnreachable):
-    """An API answered, but nothing that can be used."""
+    """An API sent an answer that cannot be used."""
 
 
 class MissingField(BadAnswer, KeyError):
-    """A field that every real answer has is not there; a template that reads it finds it undefined."""
+    """A required field of an answer is missing; a template that reads it finds it undefined."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class Answer(dict[str, Any]):
-    """A mapping of an answer: a field that it must have and has not is the fault of the service,
-    and said so."""
+    """A mapping of an answer: a missing field raises an error that names the service."""
 
     source = ""
 
@@ -57,7 +56,7 @@ class Answer(dict[str, Any]):
 
 
 def document(data: bytes, source: str, content_type: str = "") -> Any:
-    """The JSON value of an answer; `source` says who gave it."""
+    """The JSON value of an answer; `source` names the service."""
 
     def mapping(found: dict[str, Any]) -> Answer:
         made = Answer(found)
@@ -92,7 +91,7 @@ def fitting(value: Any, shape: Shape, source: str) -> Any:
 
 
 def misfit(value: Any, shape: Shape, path: str = "") -> str:
-    """What is wrong with a value, or nothing; null stands for a field that is not there."""
+    """What is wrong with a value, or nothing; null counts as a missing field."""
     kind: Any = shape if isinstance(shape, type) else type(shape)
     if kind is float and isinstance(value, int):
         kind = int
@@ -160,7 +159,7 @@ def too_deep(value: Any) -> bool:
 
 
 def gathered(read: Callable[[int], bytes], source: str) -> bytes:
-    """All that `read` gives, piece by piece, within the limits of size and time."""
+    """Everything that `read` returns, chunk by chunk, within the limits of size and time."""
     pieces, size, deadline = list[bytes](), 0, time.monotonic() + ANSWER_SECONDS
     while piece := read(_PIECE):
         pieces.append(piece)
@@ -175,7 +174,7 @@ def gathered(read: Callable[[int], bytes], source: str) -> bytes:
 
 
 def described(data: bytes, content_type: str = "") -> str:
-    """What came, for a message: text/html, 1.2 kB, starts with '<html>'."""
+    """The answer, for a message: text/html, 1.2 kB, starts with '<html>'."""
     if not data:
         return "nothing"
     size = f"{len(data)} bytes" if len(data) < 1000 else f"{len(data) / 1000:.1f} kB"
@@ -185,7 +184,7 @@ def described(data: bytes, content_type: str = "") -> str:
 
 
 def shown(url: str) -> str:
-    """An address without what may be secret in it: a password, a query."""
+    """A URL without its secrets: the password and the query."""
     split = urlsplit(url)
     return f"{split.scheme}://{split.netloc.rpartition('@')[2]}{split.path}"
 

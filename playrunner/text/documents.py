@@ -13,19 +13,24 @@ import yaml
 
 from playrunner.errors import BadInput, Place
 from playrunner.text import yaml_values
-from playrunner.text.written import TemplateText, Written, written
-from playrunner.text.yaml_values import MOST_NESTED, Unreadable
+from playrunner.text.written import (
+    VAULT_KEY,
+    DecryptedText,
+    EncryptedText,
+    TemplateText,
+    Written,
+    written,
+)
+from playrunner.text.yaml_collections import Unreadable
+from playrunner.text.yaml_values import MOST_NESTED
+from playrunner.vault.envelope import is_encrypted
+from playrunner.vault.masking import masking
 
 # A playbook of 100,000 tasks has about 10 million; values take 20 times their text
 MOST_CHARACTERS = 50_000_000
 # YAML and JSON forbid them themselves; in an INI line they would become part of a value.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
-
-VAULT_REMEDY = (
-    "vault values are not supported; read the secret from the environment"
-    " ({{ lookup('env', 'NAME') }}) or from your secret manager ({{ lookup('pipe', 'COMMAND') }})"
-)
 
 
 class Located(dict[Any, Any]):
@@ -40,14 +45,14 @@ class Located(dict[Any, Any]):
 
 
 def parse_yaml(text: str, file: str, plain: bool = False) -> Any:
-    """The value of one YAML document; mappings in it are `Located`, or with `plain` ordinary ones."""
-    found = _documents(text, file, plain)
-    if len(found) > 1:
+    """The value of one YAML document; its mappings are `Located`, or ordinary with `plain`."""
+    documents = _documents(text, file, plain)
+    if len(documents) > 1:
         raise BadInput(
             "not valid YAML: one document is expected here, and a second one starts behind ---",
-            Place(file, found[0][1]),
+            Place(file, documents[0][1]),
         )
-    return found[0][0] if found else None
+    return documents[0][0] if documents else None
 
 
 def parse_yaml_all(text: str, file: str, plain: bool = False) -> list[Any]:
@@ -118,7 +123,7 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
     """The text of a file the user named; a missing or unreadable one is bad input."""
     try:
         with path.open(encoding=encoding) as file:
-            # A device or a pipe tells no size and may have no end.
+            # A device or a pipe has no size and may not end.
             return checked_text(file.read(MOST_CHARACTERS + 1), str(path))
     except FileNotFoundError:
         raise BadInput("no such file", Place(str(path))) from None
@@ -133,10 +138,25 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
 
 
 def read_yaml(path: Path, plain: bool = False) -> Any:
+    return parse_yaml(decrypted_text(read_text(path), path), str(path), plain)
+
+
+def read_variables(path: Path) -> Any:
+    """The values in a file of variables; those of an encrypted file are secrets."""
     text = read_text(path)
-    if text.startswith("$ANSIBLE_VAULT"):
-        raise BadInput(VAULT_REMEDY, Place(str(path), 1))
-    return parse_yaml(text, str(path), plain)
+    value = parse_yaml(decrypted_text(text, path), str(path))
+    if is_encrypted(text):
+        masking.add_leaves(value)
+    return value
+
+
+def decrypted_text(text: str, file: object) -> str:
+    """The text of a file, decrypted if it is encrypted with vault."""
+    if not is_encrypted(text):
+        return text
+    from playrunner.vault.vault import decrypted
+
+    return checked_text(decrypted(text, file), str(file))
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
@@ -149,12 +169,15 @@ def read_json_object(path: Path) -> dict[str, Any]:
 
 def _documents(text: str, file: str, plain: bool) -> list[tuple[Any, int]]:
     text = checked_text(text, file)
-    tags = {name: partial(made, file) for name, made in _TAGS.items()}
+    tags = {name: partial(made, file) for name, made in (_PLAIN_TAGS if plain else _TAGS).items()}
     try:
         if plain:
             return list(yaml_values.documents(text, _plain_mapping, tags))
         # The author's own text: never read what a host or a service gave in this way.
-        return list(yaml_values.documents(text, partial(_located, file), tags, _authors_text))
+        found = list(yaml_values.documents(text, partial(_located, file), tags, _authors_text))
+        if VAULT_KEY in text and text.lstrip()[:1] in ("{", "["):  # JSON has no tags
+            found = [(_with_encrypted(value), line) for value, line in found]
+        return found
     except Unreadable as error:
         raise BadInput(error.problem, Place(file, error.line)) from None
 
@@ -174,16 +197,40 @@ def _located(file: str, line: int) -> Located:
     return found
 
 
+def _encrypted(file: str, text: str, line: int) -> EncryptedText:
+    return EncryptedText(text, Place(file, line))
+
+
+def _with_encrypted(value: Any) -> Any:
+    """The value with encrypted texts in place of what stands for them in JSON."""
+    if isinstance(value, dict):
+        if value.keys() == {VAULT_KEY} and isinstance(value[VAULT_KEY], str):
+            return EncryptedText(value[VAULT_KEY])
+        value.update({key: _with_encrypted(inner) for key, inner in value.items()})
+    elif isinstance(value, list):
+        value[:] = map(_with_encrypted, value)
+    return value
+
+
 def _refuse_vault(file: str, _text: str, line: int) -> Any:
-    raise BadInput(VAULT_REMEDY, Place(file, line))
+    raise BadInput(
+        "!vault values belong into playbooks, inventories and files of variables, not here",
+        Place(file, line),
+    )
 
 
 def _unsafe(_file: str, text: str, _line: int) -> Written:
     return Written(text)  # !unsafe marks text that must not be rendered
 
 
-_TAGS = {"!vault": _refuse_vault, "!vault-encrypted": _refuse_vault, "!unsafe": _unsafe}
-for _kind in (Written, TemplateText):  # PyYAML writes no subclass of str by itself
+_TAGS = {"!vault": _encrypted, "!vault-encrypted": _encrypted, "!unsafe": _unsafe}
+_PLAIN_TAGS = {"!vault": _refuse_vault, "!vault-encrypted": _refuse_vault, "!unsafe": _unsafe}
+for _kind in (
+    Written,
+    TemplateText,
+    EncryptedText,
+    DecryptedText,
+):  # PyYAML writes no subclass of str by itself
     yaml.representer.SafeRepresenter.add_representer(
         _kind, lambda dumper, text: dumper.represent_str(str(text))
     )

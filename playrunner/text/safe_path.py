@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import os
 import posixpath
-import secrets
 from pathlib import Path
 from urllib.parse import quote
 
@@ -51,20 +50,3 @@ def inside(folder: Path, relative: str) -> Path:
     if not parent.is_relative_to(top):
         raise Outside(f"{folder / below} leads out of {folder} through a link")
     return parent / posixpath.basename(below)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """The file, whole or not at all; a link or anything else of its name is replaced, never written
-    through."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".playrunner-{secrets.token_hex(8)}")
-    descriptor = os.open(
-        scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666
-    )
-    try:
-        with os.fdopen(descriptor, "wb") as out:
-            out.write(content)
-        scratch.replace(path)
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise

@@ -14,7 +14,6 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable
 from typing import Any, TextIO
 
 from playrunner.errors import NotWritten
@@ -54,10 +53,16 @@ def _escaped(found: re.Match[str]) -> str:
     )
 
 
+# json.dumps would make one for each call
+_encoder = json.JSONEncoder(default=str, allow_nan=False)
+
+
 def as_json(value: Any, indent: int | None = None) -> str:
     """Valid JSON of any value: a number that JSON has no word for (NaN, Infinity) is null, another
     type its text."""
     try:
+        if indent is None:
+            return _encoder.encode(value)
         return json.dumps(value, indent=indent, default=str, allow_nan=False)
     except (ValueError, TypeError):
         return json.dumps(_without_nan(value), indent=indent, default=str, allow_nan=False)
@@ -72,7 +77,7 @@ def _without_nan(value: Any) -> Any:
 
 
 class OutputLost(Exception):
-    """Nothing reads standard output any more, and there is nothing else to do."""
+    """Nothing reads standard output any more, so the program ends."""
 
 
 class Guarded(io.TextIOWrapper):
@@ -87,26 +92,28 @@ class Guarded(io.TextIOWrapper):
 
     def write_own(self, text: str) -> int:
         """Write text of ours, with its escape sequences as they are."""
-        self._guarded(lambda: super(Guarded, self).write(text))
+        try:
+            super().write(text)
+        except OSError as error:
+            self._discard_from_now_on(error)
         return len(text)
 
     def flush(self) -> None:
-        self._guarded(super().flush)
-
-    def _guarded(self, act: Callable[[], object]) -> None:
         try:
-            act()
+            super().flush()
         except OSError as error:
-            self.lost = self.lost or error
-            # What is still in its buffer, and all that follows, goes nowhere; else each flush would
-            # fail again.
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self.fileno())
-            os.close(nowhere)
+            self._discard_from_now_on(error)
+
+    def _discard_from_now_on(self, error: OSError) -> None:
+        self.lost = self.lost or error
+        # Its buffer and later output are discarded; otherwise each flush would fail again.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.fileno())
+        os.close(nowhere)
 
 
 def guard_streams() -> str:
-    """Put guarded streams in place of the standard ones; says what is wrong with them, if anything."""
+    """Replace the standard streams by guarded ones; returns what is wrong with them, if any."""
     closed = sys.stdout is None
     for number, flags in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):
         _hold(number, flags)
@@ -152,8 +159,8 @@ def stop_unless_read() -> None:
 
 
 def code_after_output(code: int) -> int:
-    """The exit code, once all is written: output that was lost is said on standard error and is no
-    success."""
+    """The exit code, once all is written: lost output is reported on standard error and is a
+    failure."""
     sys.stdout.flush()
     stream = sys.stdout
     if not isinstance(stream, Guarded) or stream.lost is None:

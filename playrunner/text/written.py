@@ -1,4 +1,4 @@
-"""What the author of a playbook wrote, told apart from everything else by its type.
+"""Text that the author of a playbook wrote, distinguished from other text by its type.
 
 The loaders of playbooks, roles, inventories, vars files and --extra-vars give `Written` text, and
 `TemplateText` where it holds a template. All other text is plain `str`: results, facts, output,
@@ -10,6 +10,10 @@ Every operation on text gives plain `str`, so the mark cannot spread.
 from __future__ import annotations
 
 from typing import Any
+
+from playrunner.errors import Place
+
+VAULT_KEY = "__ansible_vault"  # {"__ansible_vault": ciphertext} in JSON is !vault in YAML
 
 
 class Written(str):
@@ -24,8 +28,34 @@ class TemplateText(Written):
     __slots__ = ()
 
 
+class EncryptedText(TemplateText):
+    """Authored text that is encrypted with vault; rendering it decrypts it, when it is used."""
+
+    place: Place | None
+
+    def __new__(cls, ciphertext: str, place: Place | None = None) -> EncryptedText:
+        text = super().__new__(cls, ciphertext)
+        text.place = place
+        return text
+
+
+class DecryptedText(str):
+    """What an encrypted text holds: an author's data, neither a template nor an expression."""
+
+    _ciphertext: str  # no template can read a name with an underscore
+
+    def __new__(cls, text: str, ciphertext: str) -> DecryptedText:
+        decrypted = super().__new__(cls, text)
+        decrypted._ciphertext = ciphertext
+        return decrypted
+
+    @staticmethod
+    def ciphertext_of(text: DecryptedText) -> str:
+        return text._ciphertext
+
+
 class Plain(dict[str, Any]):
-    """A mapping that a verb made: data through and through, never looked through for templates."""
+    """A mapping that a command made: only data, never searched for templates."""
 
 
 def is_template(value: object) -> bool:
@@ -33,7 +63,7 @@ def is_template(value: object) -> bool:
 
 
 def written(text: str) -> Written:
-    """Text as the author's; for what is read from their files, or cut out of it."""
+    """Mark text as authored: read from the author's files, or cut from it."""
     if "{" in text and ("{{" in text or "{%" in text or "{#" in text):
         return TemplateText(text)
     return Written(text)
@@ -42,25 +72,27 @@ def written(text: str) -> Written:
 def all_written(value: Any) -> Any:
     """The same for every text in a value, keys that are templates included."""
     if isinstance(value, str):
-        return written(value)
+        return value if isinstance(value, EncryptedText) else written(value)
     if isinstance(value, dict) and not isinstance(value, Plain):
+        if value.keys() == {VAULT_KEY} and isinstance(value[VAULT_KEY], str):
+            return EncryptedText(value[VAULT_KEY])
         return {_key(key): all_written(inner) for key, inner in value.items()}
     return [all_written(inner) for inner in value] if isinstance(value, list) else value
 
 
 def authored(value: Any) -> Any:
-    """A finished value as the author's: their word, but no template any more."""
+    """Mark a rendered value as authored, without templates."""
     if isinstance(value, str):
-        return value if type(value) is Written else Written(value)
+        return value if type(value) in (Written, DecryptedText) else Written(value)
     if type(value) is dict:
         return {key: authored(inner) for key, inner in value.items()}
     return [authored(inner) for inner in value] if isinstance(value, list) else value
 
 
 def is_authored(value: Any) -> bool:
-    """Whether all text in a value is the author's; a number says nothing that could be obeyed."""
+    """Whether all text in a value is authored; numbers cannot hold commands."""
     if isinstance(value, str):
-        return isinstance(value, Written)
+        return isinstance(value, (Written, DecryptedText))
     if isinstance(value, dict):
         return all(_plain_name(key) and is_authored(inner) for key, inner in value.items())
     return all(is_authored(inner) for inner in value) if isinstance(value, (list, tuple)) else True

@@ -7,41 +7,41 @@ from typing import Any
 
 import yaml
 
+from playrunner.text.yaml_collections import (
+    PREFIX,
+    Unreadable,
+    as_key,
+    check_collection_tag,
+    collection,
+    merge,
+    mergeable,
+    shown_tag,
+)
+
 # The C parser reads a playbook about ten times faster; the pure one is there on every machine.
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 MOST_NESTED = 100  # the deepest playbook seen has 14; JSON from APIs stays below 40
-# Values that aliases may stand for; a long inventory with anchors has some thousands
+# Values that aliases may repeat; a long inventory with anchors has some thousands
 MOST_ALIASED = 100_000
 _ALIASED_PER_VALUE = 10  # a long text may have more: every entry of it may repeat a few settings
 _LONGEST_NUMBER = 1000  # characters; Python refuses to print integers of more than 4,300 digits
 _TEXT_PER_VALUE = 64  # characters that count as one value when an alias repeats them
 
-_PREFIX = "tag:yaml.org,2002:"
-_MERGE = object()  # stands in for the key <<
+_MERGE = object()  # the key <<
 _NO_KEY = object()  # a mapping that waits for its next key
 _CONSTRUCTOR = yaml.constructor.SafeConstructor()
 _SCALARS: dict[str, Callable[[Any], Any]] = {
-    _PREFIX + name: getattr(_CONSTRUCTOR, f"construct_yaml_{name}")
+    PREFIX + name: getattr(_CONSTRUCTOR, f"construct_yaml_{name}")
     for name in ("null", "bool", "int", "float", "binary", "timestamp", "str")
 }
 _RESOLVERS: dict[Any, list[tuple[str, Any]]] = yaml.resolver.Resolver.yaml_implicit_resolvers
 
-Tag = Callable[[str, int], Any]  # the scalar's text and its line to the value it stands for
-NewMapping = Callable[
-    [int], dict[Any, Any]
-]  # the line to an empty mapping; one with key_lines is told each key's
-NewText = Callable[
-    [str, bool], Any
-]  # a text, and whether it is a mapping's key, to the value it is kept as
-
-
-class Unreadable(ValueError):
-    """A text that is not YAML, or is past a limit; `line` counts from 1."""
-
-    def __init__(self, problem: str, line: int) -> None:
-        self.problem, self.line = problem, line
-        super().__init__(problem)
+Tag = Callable[[str, int], Any]  # the scalar's text and its line to its value
+# The line to an empty mapping; its key_lines, if it has them, get the line of each key
+NewMapping = Callable[[int], dict[Any, Any]]
+# A text, and whether it is a mapping's key, to the value it is kept as
+NewText = Callable[[str, bool], Any]
 
 
 def documents(
@@ -129,9 +129,8 @@ class _Builder:
         self.root: Any = None
         self._new_mapping, self._tags, self._new_text = new_mapping, tags, new_text
         self._open: list[_Open] = []
-        self._anchors: dict[
-            str, tuple[Any, int] | None
-        ] = {}  # value and size; None while it is open
+        # Value and size; None while it is open
+        self._anchors: dict[str, tuple[Any, int] | None] = {}
         self._size = self._written = 0  # values with and without what aliases repeat
 
     def take(self, kind: type, event: Any, line: int) -> None:
@@ -162,7 +161,7 @@ class _Builder:
             tag = _implicit_tag(text)
             if tag is None:
                 return text
-            if tag == _PREFIX + "merge" and self._awaits_key():
+            if tag == PREFIX + "merge" and self._awaits_key():
                 return _MERGE
         return self._converted(tag, text, line)
 
@@ -174,10 +173,10 @@ class _Builder:
             return self._tags[tag](text, line)
         convert = _SCALARS.get(tag)
         if convert is None:
-            if tag in (_PREFIX + "merge", _PREFIX + "value"):
+            if tag in (PREFIX + "merge", PREFIX + "value"):
                 return text
-            raise Unreadable(f'not valid YAML: the tag "{_shown(tag)}" is not known here', line)
-        if len(text) > _LONGEST_NUMBER and tag in (_PREFIX + "int", _PREFIX + "float"):
+            raise Unreadable(f'not valid YAML: the tag "{shown_tag(tag)}" is not known here', line)
+        if len(text) > _LONGEST_NUMBER and tag in (PREFIX + "int", PREFIX + "float"):
             raise Unreadable(f"a number of {len(text):,} digits; quote it if it is text", line)
         try:
             return convert(yaml.ScalarNode(tag, text))
@@ -191,7 +190,7 @@ class _Builder:
             TypeError,
         ):
             raise Unreadable(
-                f'not valid YAML: "{text[:60]}" cannot be read as {_shown(tag)};'
+                f'not valid YAML: "{text[:60]}" cannot be read as {shown_tag(tag)};'
                 " quote it if it is text",
                 line,
             ) from None
@@ -199,7 +198,7 @@ class _Builder:
     def _start(self, value: Any, is_mapping: bool, event: Any, line: int) -> None:
         if len(self._open) >= MOST_NESTED:
             raise Unreadable(f"nested more than {MOST_NESTED} deep", line)
-        _check_collection_tag(event.tag, is_mapping, line)
+        check_collection_tag(event.tag, is_mapping, line)
         if event.anchor:
             self._name(event.anchor, line)
         self._open.append(_Open(value, is_mapping, event, line, self._size))
@@ -216,24 +215,24 @@ class _Builder:
             raise Unreadable(
                 f"not valid YAML: there is no anchor &{anchor} before the alias *{anchor}", line
             )
-        found = self._anchors[anchor]
-        if found is None:
+        aliased = self._anchors[anchor]
+        if aliased is None:
             raise Unreadable(
-                f"not valid YAML: the alias *{anchor} is recursive: it stands inside &{anchor}",
+                f"not valid YAML: the alias *{anchor} is recursive: it is used inside &{anchor}",
                 line,
             )
-        self._size += found[1]
+        self._size += aliased[1]
         if self._size > MOST_ALIASED and self._size > _ALIASED_PER_VALUE * self._written:
-            raise Unreadable(f"the aliases in it stand for more than {MOST_ALIASED:,} values", line)
-        return found[0]
+            raise Unreadable(f"its aliases repeat more than {MOST_ALIASED:,} values", line)
+        return aliased[0]
 
     def _end(self) -> None:
         closed = self._open.pop()
         value = closed.value
         if closed.merges:
-            _merge(value, closed.merges)
+            merge(value, closed.merges)
         if closed.tag:
-            value = _collection(closed.tag, value, closed.line)
+            value = collection(closed.tag, value, closed.line)
         if closed.anchor:
             self._anchors[closed.anchor] = (value, self._size - closed.size_before)
         self._add(value, closed.line)
@@ -246,9 +245,9 @@ class _Builder:
         if not into.is_mapping:
             into.value.append(value)
         elif into.key is _NO_KEY:
-            into.key, into.key_line = _as_key(value, line), line
+            into.key, into.key_line = as_key(value, line), line
         elif into.key is _MERGE:
-            into.merges = [*_mergeable(value, line), *(into.merges or ())]
+            into.merges = [*mergeable(value, line), *(into.merges or ())]
             into.key = _NO_KEY
         else:
             into.value[into.key] = value
@@ -262,57 +261,3 @@ def _implicit_tag(text: str) -> str | None:
         if pattern.match(text):
             return tag
     return None
-
-
-def _as_key(value: Any, line: int) -> Any:
-    if isinstance(value, (dict, list, set)):
-        raise Unreadable(
-            "a mapping key must be a plain value, not a list or mapping; quote it if it holds"
-            " {{ }}",
-            line,
-        )
-    return value
-
-
-def _mergeable(value: Any, line: int) -> list[dict[Any, Any]]:
-    """The mappings that << brings in, the one that wins first."""
-    found = value if isinstance(value, list) else [value]
-    if not all(isinstance(each, dict) for each in found):
-        raise Unreadable("not valid YAML: << takes a mapping, or a list of mappings", line)
-    return found
-
-
-def _merge(into: dict[Any, Any], merges: list[dict[Any, Any]]) -> None:
-    """What is merged stands first, in the order of the reader, and gives way to what is written."""
-    own = dict(into)
-    into.clear()
-    lines = getattr(into, "key_lines", None)
-    for each in reversed(merges):
-        into.update(each)
-        if lines is not None:
-            for key in each.keys() - own.keys():
-                lines[key] = each.key_lines[key]  # type: ignore[attr-defined]
-    into.update(own)
-
-
-def _check_collection_tag(tag: str | None, is_mapping: bool, line: int) -> None:
-    known = ("map", "set") if is_mapping else ("seq", "omap", "pairs")
-    if tag and tag != "!" and tag not in {_PREFIX + name for name in known}:
-        kind = "a mapping" if is_mapping else "a list"
-        raise Unreadable(f'not valid YAML: {kind} cannot have the tag "{_shown(tag)}"', line)
-
-
-def _collection(tag: str, value: Any, line: int) -> Any:
-    if tag == _PREFIX + "set":
-        return set(value)
-    if tag in (_PREFIX + "omap", _PREFIX + "pairs"):
-        if not all(isinstance(each, dict) and len(each) == 1 for each in value):
-            raise Unreadable(
-                f"not valid YAML: {_shown(tag)} takes a list of mappings with one key each", line
-            )
-        return [pair for each in value for pair in each.items()]
-    return value
-
-
-def _shown(tag: str) -> str:
-    return f"!!{tag.removeprefix(_PREFIX)}" if tag.startswith(_PREFIX) else tag

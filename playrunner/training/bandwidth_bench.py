@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.commands.flags import RUN_FLAGS, options_from
+from playrunner.commands.flags import options_from
 
 
 def bench(
@@ -12,10 +12,9 @@ def bench(
 ) -> int:
     from playrunner.training.netcheck.sizes import Sizes
 
-    full = {name.replace("-", "_"): default for name, (default, _) in RUN_FLAGS.items()}
-    options = options_from({**full, **flags})
+    options = options_from(flags)
     if image:
-        from playrunner.training.kube.bandwidth_bench import bench_in_cluster
+        from playrunner.training.kube.network.bandwidth_bench import bench_in_cluster
 
         return bench_in_cluster(image, job, nodes, Sizes(*sizes), options)
     from playrunner.training.ssh.bandwidth import bench as over_ssh

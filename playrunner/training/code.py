@@ -10,6 +10,7 @@ from pathlib import Path
 
 import trainer
 from playrunner.record.ledger import state_directory
+from playrunner.text import atomic_write
 
 
 def code_archive() -> tuple[str, Path]:
@@ -28,14 +29,12 @@ def code_archive() -> tuple[str, Path]:
     archive = state_directory() / "training" / "code" / f"{name}.tar.gz"
     if not archive.exists():
         archive.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft = archive.with_suffix(".draft")
-        draft.write_bytes(_packed(root.parent, files))
-        draft.replace(archive)
+        atomic_write.write_bytes(archive, _packed(root.parent, files))
     return name, archive
 
 
 def _packed(base: Path, files: list[Path]) -> bytes:
-    """The same bytes for the same files, whoever packs them and when."""
+    """The same bytes for the same files, wherever and whenever they are packed."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
         for path in files:

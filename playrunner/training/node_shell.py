@@ -1,4 +1,4 @@
-"""Programs of the staged code as a node's shell is told them."""
+"""Programs of the staged code as command lines for a node's shell."""
 
 from __future__ import annotations
 

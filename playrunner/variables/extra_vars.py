@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput
-from playrunner.text.documents import parse_yaml, read_yaml
+from playrunner.text.documents import parse_yaml, read_variables
 from playrunner.text.written import written
 
 
@@ -23,7 +23,7 @@ def _read(text: str) -> dict[str, Any]:
     if not text:
         return {}
     if text.startswith("@"):
-        value = read_yaml(Path(os.path.expanduser(text[1:])))
+        value = read_variables(Path(os.path.expanduser(text[1:])))
     elif text[0] in "{[":
         value = parse_yaml(text, "--extra-vars")
     else:
@@ -40,12 +40,12 @@ def _pairs(text: str) -> dict[str, Any]:
         words = shlex.split(text)
     except ValueError as error:
         raise BadInput(f"--extra-vars cannot be read: {error} in {text[:60]!r}") from None
-    found = {}
+    variables = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name.strip():
             raise BadInput(
                 f"--extra-vars takes name=value, JSON, or @file; {word!r} is none of them"
             )
-        found[name.strip()] = written(value)
-    return found
+        variables[name.strip()] = written(value)
+    return variables

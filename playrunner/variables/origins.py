@@ -1,20 +1,23 @@
-"""How hosts and clouds are reached and who works there: settings that are the author's to give, and
-no host's.
+"""Settings of connections and clouds: only the author of a playbook or inventory may give them, no
+host may.
 
-Facts with the name of such a setting are not taken. An author may pass on what a host or a service
-said (the address of a new machine, say), but only for settings where a plain word can do no harm,
-and only as a plain word.
+Facts with the name of such a setting are ignored. An author may pass on a value of a host or a
+service (such as the address of a new machine), but only for settings where a plain word can do no
+harm, and only as a plain word.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any
 
 from playrunner.errors import BadInput
 from playrunner.text.written import is_template
-from playrunner.variables.scope import MAGIC_NAMES, Scope
+from playrunner.variables.magic import MAGIC_VARIABLES
+from playrunner.variables.scope import Scope
 from playrunner.variables.templating import MISSING
 
 # An address, a port, a user's name, or `user@address:port`.
@@ -22,6 +25,7 @@ _PLAIN_WORD = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:%@\[\]-]*")
 _PASSED_ON = frozenset(
     {
         "ansible_host",
+        "ansible_ssh_host",
         "ansible_port",
         "ansible_ssh_port",
         "ansible_user",
@@ -36,7 +40,16 @@ _PASSED_ON = frozenset(
 # Among the settings of clouds: a kubeconfig names programs to run, an endpoint gets credentials.
 _FILES_AND_SERVICES = ("kubeconfig", "_file", "_url", "_path", "_args")
 _SECRETS = frozenset(
-    {"ansible_password", "ansible_ssh_pass", "ansible_become_password", "ansible_become_pass"}
+    {
+        "ansible_password",
+        "ansible_ssh_pass",
+        "ansible_ssh_password",
+        "ansible_become_password",
+        "ansible_become_pass",
+        "ansible_sudo_pass",
+        "ansible_su_pass",
+        "ansible_doas_pass",
+    }
 )
 
 # Names of settings by their class, so that one which a later version reads is already among them.
@@ -73,6 +86,7 @@ _PREFIXES = (
     "ansible_paramiko_",
     "ansible_sudo",
     "ansible_su_",
+    "ansible_doas_",
     "ansible_connection_",
     "ansible_scp_",
     "ansible_sftp_",
@@ -100,14 +114,25 @@ _PREFIXES = (
 _FACTS_ALL_THE_SAME = ("ansible_ssh_host_key_",)  # public keys, which setup gathers
 
 
+def named_facts(facts: Mapping[str, Any], plain: tuple[str, ...]) -> dict[str, Any]:
+    """The facts of a host under the names they are read by: `ansible_` comes first, except for
+    those that their module gives under names of its own (patterns)."""
+    return {
+        name
+        if name.startswith("ansible_") or any(fnmatchcase(name, pattern) for pattern in plain)
+        else f"ansible_{name}": value
+        for name, value in facts.items()
+    }
+
+
+@lru_cache(maxsize=4096)  # every host has the same facts
 def is_setting(name: str) -> bool:
-    """Whether a name decides how hosts are reached or what the runner itself says, so that no fact
-    may have it."""
-    if name.startswith(_FACTS_ALL_THE_SAME):
+    """Whether a name is a setting of connections or of the runner, so that no fact may have it."""
+    if name.startswith(_FACTS_ALL_THE_SAME) and name != "ansible_ssh_host_key_checking":
         return False
     return (
         name in _EXACT
-        or name in MAGIC_NAMES
+        or name in MAGIC_VARIABLES
         or name.startswith(_PREFIXES)
         or name.endswith("_interpreter")
         or name == "ansible_su"
@@ -122,8 +147,10 @@ def without_settings(facts: Mapping[str, Any]) -> tuple[dict[str, Any], list[str
 
 def setting(scope: Scope, name: str) -> Any:
     """The value of a setting; MISSING where there is none."""
+    if not scope.may_define(name):
+        return MISSING
     traced = scope.traced()
-    return _checked(name, traced.lookup(name), traced.foreign, scope.host)
+    return _checked(name, traced.given(name), traced.foreign, scope.host)
 
 
 def keyword(scope: Scope, name: str, written: Any) -> Any:
@@ -131,7 +158,9 @@ def keyword(scope: Scope, name: str, written: Any) -> Any:
     if not is_template(written):
         return written
     traced = scope.traced()
-    return _checked(name, scope.world.templar.render(written, traced), traced.foreign, scope.host)
+    return _checked(
+        name, scope.run_vars.templar.render(written, traced), traced.foreign, scope.host
+    )
 
 
 def _checked(name: str, value: Any, foreign: list[str], host: str) -> Any:

@@ -7,29 +7,32 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from playrunner.errors import BadInput
-from playrunner.text.documents import read_yaml
+from playrunner.text.documents import read_variables
 from playrunner.variables.scope import Scope
 
 
 def read_vars_files(
     entries: Sequence[Any], scope_with: Callable[[Mapping[str, Any]], Scope]
 ) -> dict[str, Any]:
-    """What the files say; of a list of names the first that exists is taken. A later file sees what
-    earlier ones say."""
-    found: dict[str, Any] = {}
+    """The variables of the files; of a list of names the first that exists is read. A later file
+    sees the variables of earlier ones."""
+    variables: dict[str, Any] = {}
     for entry in entries:
         names = entry if isinstance(entry, list) else [entry]
-        scope = scope_with(found)
+        scope = scope_with(variables)
         for last, name in zip([False] * (len(names) - 1) + [True], names, strict=True):
             try:
-                path = scope.find(str(scope.world.templar.render(name, scope)), "vars")
+                path = scope.find(str(scope.run_vars.templar.render(name, scope)), "vars")
             except BadInput:
                 if last:
                     raise
                 continue
-            values = read_yaml(path) or {}
-            if not isinstance(values, dict):
-                raise BadInput(f"{path}: a file of variables holds a mapping of names to values")
-            found.update(values)
+            values = read_variables(path) or {}
+            for mapping in values if isinstance(values, list) else [values]:  # Ansible takes both
+                if not isinstance(mapping, dict):
+                    raise BadInput(
+                        f"{path}: a file of variables holds a mapping of names to values"
+                    )
+                variables.update(mapping)
             break
-    return found
+    return variables

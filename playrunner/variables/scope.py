@@ -1,4 +1,4 @@
-"""Who wins when a name is defined more than once, and what a template sees.
+"""Scope: the variables that a step sees, and which definition of a name wins.
 
 From weakest to strongest: role defaults, inventory (groups, then the host), facts, the play's vars,
 vars_files, the role's vars, block and task vars, include_vars, set_fact and register, role and
@@ -9,35 +9,20 @@ hostvars, ...) and a loop's own variables cannot be overridden.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput, Place, StepFailed
-from playrunner.inventory.inventory import Inventory
-from playrunner.model import Role, Step
+from playrunner.model import Position, Step
+from playrunner.text.merging import merged_all
 from playrunner.text.written import Plain, TemplateText, is_authored
-from playrunner.variables.host_memory import OMIT, PlayVariables, World
+from playrunner.variables.host_memory import PlayVariables, RunVariables
+from playrunner.variables.implied import IMPLIED, implied_value
+from playrunner.variables.layers import InventoryLayer, Layer, collected
+from playrunner.variables.magic import MAGIC_VARIABLES
 from playrunner.variables.templating import MISSING
-from playrunner.variables.views import HostVars, View
-
-
-class Waiter:
-    """How a scope waits for values that are still on their way; a strand of the executor is one."""
-
-    tentative: dict[str, Any]  # values of steps that are not confirmed yet
-
-    def settle(self) -> None:
-        """Wait for every step this host has under way."""
-
-    def wait_for(self, name: str) -> None:
-        """Wait for the step that registers this name, if one is under way."""
-
-    def wait_for_all_hosts(self) -> None:
-        """Wait until every host has done the steps that stand before this one."""
-
-    def wait_for_host(self, host: str) -> None:
-        """Wait until another host has done the steps that stand before this one."""
+from playrunner.variables.waiter import Waiter
 
 
 class Scope:
@@ -46,7 +31,7 @@ class Scope:
 
     def __init__(
         self,
-        world: World,
+        run_vars: RunVariables,
         host: str,
         play: PlayVariables | None = None,
         step: Step | None = None,
@@ -55,19 +40,25 @@ class Scope:
         params: Mapping[str, Any] | None = None,
         files: Mapping[str, Any] | None = None,
         waiter: Waiter | None = None,
+        seen_by: Scope | None = None,
     ) -> None:
-        self.world, self.host, self.play, self.step = world, host, play, step
+        self.run_vars: RunVariables = run_vars
+        self.host: str = host
+        self.play: PlayVariables | None = play
+        self.step: Step | None = step
         self.local = local or {}
         self.params = params or {}
         self.files = files or {}
         self.waiter = waiter
+        self.seen_by = seen_by  # the scope of the host that reads these variables of another
         self._seen: dict[str, Any] = {}
         self._rendering: list[str] = []
+        self._collected: list[Layer] | None = None
 
     def inner(self, local: Mapping[str, Any], step: Step | None = None) -> Scope:
         """The same, with names of a loop or a result added."""
-        return Scope(
-            self.world,
+        made = Scope(
+            self.run_vars,
             self.host,
             self.play,
             step or self.step,
@@ -75,21 +66,34 @@ class Scope:
             params=self.params,
             files=self.files,
             waiter=self.waiter,
+            seen_by=self.seen_by,
         )
+        # The items of a loop run one after the other, and one may change what the next reads
+        if step is None and self.step and self.step.loop is None:
+            made._collected = self._collected
+        return made
 
     def beside(self, host: str) -> Scope:
-        """What another host's variables are, once it is as far as this one."""
-        if self.waiter and host != self.host:
-            self.waiter.wait_for_host(host)
-        return Scope(self.world, host, waiter=self.waiter if host == self.host else None)
+        """The variables of another host, once it has come as far as this one."""
+        reader = self.seen_by or self
+        if host == reader.host:
+            return Scope(self.run_vars, host, waiter=reader.waiter)
+        if reader.waiter:
+            reader.waiter.wait_for_host(host)
+        return Scope(self.run_vars, host, seen_by=reader)
 
     def traced(self) -> TracedScope:
-        """The same, for a value of which it matters where it came from."""
+        """The same, noting which names were read that the author did not write."""
         return TracedScope(self, [])
 
-    # What templates ask for.
+    # Called by templates.
 
     def lookup(self, name: str) -> Any:
+        value = self.given(name)
+        return implied_value(self, name) if value is MISSING and name in IMPLIED else value
+
+    def given(self, name: str) -> Any:
+        """The value of a variable that somebody set; MISSING where there is none."""
         if name in self._seen:
             return self._seen[name]
         raw, is_data = self._raw(name)
@@ -101,7 +105,7 @@ class Scope:
                 raise StepFailed(f'the variable "{name}" is defined by itself: {circle}')
             self._rendering.append(name)
             try:
-                value = self.world.templar.render_variable(raw, self)
+                value = self.run_vars.templar.render_variable(raw, self)
             except BadInput as error:
                 raise error if error.place else BadInput(error.message, self.origin(name)) from None
             finally:
@@ -110,10 +114,27 @@ class Scope:
             self._seen[name] = value
         return value
 
+    def may_define(self, name: str) -> bool:
+        """False where no layer has the name; costs less than a lookup, and most settings of a step
+        are nowhere."""
+        if (
+            name in self.local
+            or name in MAGIC_VARIABLES
+            or name in self.run_vars.settings
+            or (self.play and name in self.play.settings)
+        ):
+            return True
+        if self.waiter:
+            self.waiter.wait_for(name)
+        for layer, _ in self._layers():  # noqa: SIM110  a generator would cost as much as a lookup
+            if name in layer:
+                return True
+        return False
+
     def origin(self, name: str) -> Place | None:
         """The file and line that gave a variable, when it is the inventory's value that wins."""
         layer = next((layer for layer, *_ in self._layers() if name in layer), None)
-        return layer.place(name) if isinstance(layer, _Values) else None
+        return layer.place(name) if isinstance(layer, InventoryLayer) else None
 
     def names(self) -> Iterator[str]:
         seen: set[str] = set()
@@ -124,18 +145,19 @@ class Scope:
                     yield name
         yield from (name for name in self._magic_names() if name not in seen)
 
-    def settle(self) -> None:
+    def wait_for_steps(self) -> None:
         if self.waiter:
-            self.waiter.settle()
+            self.waiter.wait_for_steps()
+            self.waiter.wait_for_files()
 
     def find(self, path: str, folder: str) -> Path:
         """A file on the controller, looked for in the role, beside the task file, and beside the
         playbook."""
+        if self.waiter:
+            self.waiter.wait_for_files()
         wanted = Path(os.path.expanduser(path))
         if wanted.is_absolute():
-            if not os.path.exists(
-                wanted
-            ):  # which takes any text, a name too long or with a NUL in it, too
+            if not os.path.exists(wanted):  # takes any text, even too long or with a NUL
                 raise BadInput(f'there is no file "{wanted}" on this machine')
             return wanted
         key = (
@@ -145,12 +167,13 @@ class Scope:
             self.step.directory if self.step else None,
             self.play.play.directory if self.play else None,
         )
-        if key in self.world.files:
-            return self.world.files[key]
+        known = self.run_vars.files.get(key)
+        if known and os.path.exists(known):
+            return known
         tried = [place / wanted for place in self.search_path(folder)]
         for candidate in tried:
             if os.path.exists(candidate):
-                self.world.files[key] = candidate
+                self.run_vars.files[key] = candidate
                 return candidate
         raise BadInput(f'there is no file "{path}"; looked for {", ".join(map(str, tried))}')
 
@@ -161,9 +184,25 @@ class Scope:
                 bases.append(self.step.role.path)
             bases.append(self.step.directory)
         bases.append(self.play.play.directory if self.play else Path.cwd())
-        return list(dict.fromkeys(place for base in bases for place in (base / folder, base)))
+        whole = [base.absolute() for base in bases]  # what is found is looked for elsewhere again
+        return list(dict.fromkeys(place for base in whole for place in (base / folder, base)))
 
-    # Who wins.
+    def memory(self, layer: str) -> Mapping[str, Any]:
+        """What the run has learnt about this host; of another host, as much as it had when it was
+        where the reader is now."""
+        memory = self.run_vars.memory(self.host)
+        position = self.seen_by._position() if self.seen_by else None
+        if position is None:
+            values: Mapping[str, Any] = getattr(memory, layer)
+            return values
+        return memory.at(layer, position)
+
+    def _position(self) -> Position | None:
+        if self.step:
+            return self.step.position
+        return self.waiter.position if self.waiter else None
+
+    # Precedence.
 
     def _raw(self, name: str) -> tuple[Any, bool]:
         """The strongest value of a name as it was given, and whether it is data that must not be
@@ -175,66 +214,57 @@ class Scope:
             return magic, True
         if self.waiter:
             self.waiter.wait_for(name)
+        found = self._in_layers(name)
+        if found is None and self.waiter and self.waiter.wait_for_facts():
+            found = self._in_layers(name)
+        return found or (MISSING, True)
+
+    def _in_layers(self, name: str) -> tuple[Any, bool] | None:
         for layer, is_data in self._layers():
             if name in layer:
+                if self.run_vars.merges and isinstance(layer[name], dict):
+                    return self._merged(name), False
                 return layer[name], is_data
-        return MISSING, True
+        return None
 
-    def _layers(self) -> Iterator[tuple[Mapping[str, Any], bool]]:
-        """The layers, strongest first."""
-        memory, step = self.world.memory(self.host), self.step
-        yield self.world.extra, False
-        yield self.params, False
-        if step and step.role:
-            yield step.role.params, False
-        if self.waiter:
-            yield self.waiter.tentative, True
-        yield memory.given, True
-        yield memory.included, False
-        if step:
-            yield from ((layer, False) for layer in reversed(step.keywords.vars))
-            if step.role:
-                yield step.role.vars, False
-        if self.play:
-            yield self.play.role_vars, False
-            yield self.files, False
-            yield self.play.prompted, False
-            yield self.play.play.vars, False
-        yield memory.facts, True
-        yield _Values(self.world.inventory, self.host), False
-        if step and step.role:
-            yield step.role.defaults, False
-        if self.play:
-            yield self.play.role_defaults, False
+    def _merged(self, name: str) -> Any:
+        return merged_all(layer[name] for layer, _ in self._layers() if name in layer)
 
-    # The names the runner defines.
+    def _layers(self) -> list[Layer]:
+        """The layers, strongest first; collected once, since a step looks up many names. Those of
+        another host are collected each time: it goes on meanwhile."""
+        if self._collected is None or self.seen_by:
+            self._collected = collected(self)
+        return self._collected
+
+    # Magic variables.
 
     def _magic(self, name: str) -> Any:
-        if name in _MAGIC:
-            return _MAGIC[name](self)
+        if name in MAGIC_VARIABLES:
+            return MAGIC_VARIABLES[name](self)
         if self.play and name in self.play.settings:
             value = self.play.settings[name]
             if not callable(value):
                 return value
-            if (
-                self.waiter
-            ):  # which hosts are still in the play is only known once they are as far as this one
+            # Which hosts are still in the play is only known once they are as far as this one.
+            if self.waiter:
                 self.waiter.wait_for_all_hosts()
-            return value()
-        return self.world.settings.get(name, MISSING)
+            return value(self._position())
+        return self.run_vars.settings.get(name, MISSING)
 
     def _magic_names(self) -> Iterator[str]:
-        yield from _MAGIC
-        yield from self.world.settings
+        yield from MAGIC_VARIABLES
+        yield from self.run_vars.settings
         if self.play:
             yield from self.play.settings
 
 
 class TracedScope(Scope):
-    """A scope that notes each name it reads whose value is not its author's: results, facts, what
+    """A scope that notes each name it reads whose value no author wrote: results, facts, and what
     was made of them."""
 
     def __init__(self, scope: Scope, foreign: list[str]) -> None:
+        scope._layers()  # collected for both
         self.__dict__.update(scope.__dict__)
         self._seen, self._rendering, self.foreign = {}, [], foreign
 
@@ -250,28 +280,6 @@ class TracedScope(Scope):
         return raw, is_data
 
 
-class _Values(Mapping[str, Any]):
-    """The inventory's variables of a host without their origins."""
-
-    def __init__(self, inventory: Inventory, host: str) -> None:
-        self._values = inventory.variables(host)
-
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name].value
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._values
-
-    def place(self, name: str) -> Place:
-        return self._values[name].place
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-
 def contains_template(value: Any) -> bool:
     if isinstance(value, str):
         return isinstance(value, TemplateText)
@@ -284,47 +292,3 @@ def contains_template(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(contains_template(inner) for inner in value)
     return False
-
-
-def _group_names(scope: Scope) -> list[str]:
-    return scope.world.inventory.host(scope.host).group_names
-
-
-def _role_value(read: Callable[[Role], Any]) -> Callable[[Scope], Any]:
-    return lambda scope: read(scope.step.role) if scope.step and scope.step.role else MISSING
-
-
-_MAGIC: dict[str, Callable[[Scope], Any]] = {
-    "inventory_hostname": lambda scope: scope.host,
-    "inventory_hostname_short": lambda scope: scope.host.partition(".")[0],
-    "group_names": _group_names,
-    "groups": lambda scope: {
-        name: list(hosts) for name, hosts in scope.world.inventory.groups.items()
-    },
-    "hostvars": HostVars,
-    "vars": View,
-    "omit": lambda scope: OMIT,
-    "ansible_facts": lambda scope: _facts(scope),
-    "inventory_dir": lambda scope: str(scope.world.inventory.directory),
-    "inventory_file": lambda scope: str(next(iter(scope.world.inventory.files), "")),
-    "role_path": _role_value(lambda role: str(role.path)),
-    "role_name": _role_value(lambda role: role.name),
-    "ansible_role_name": _role_value(lambda role: role.name),
-    "ansible_parent_role_names": _role_value(lambda role: list(reversed(role.parents))),
-    "playbook_dir": lambda scope: (
-        str(scope.play.play.directory.absolute()) if scope.play else os.getcwd()
-    ),
-    "ansible_play_name": lambda scope: scope.play.play.name if scope.play else MISSING,
-    "ansible_search_path": lambda scope: [str(path) for path in scope.search_path("")],
-}
-
-
-MAGIC_NAMES = frozenset(_MAGIC)
-
-
-def _facts(scope: Scope) -> dict[str, Any]:
-    """The gathered facts under their plain names."""
-    if scope.waiter:
-        scope.waiter.wait_for("ansible_facts")
-    facts = scope.world.memory(scope.host).facts
-    return {name.removeprefix("ansible_"): value for name, value in facts.items()}

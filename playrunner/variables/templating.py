@@ -1,39 +1,47 @@
 """Templates in playbooks and files: jinja2 with native types, and the filters, tests and lookups
 Ansible users expect.
 
-A `Templar` renders values for a `Scope`, which answers what a variable is worth when a template
-asks for it.
+A `Templar` renders values for a `Scope`, which looks up the variables that a template reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import jinja2
-from jinja2 import nodes
 
-from playrunner.errors import BadInput, PlayrunnerError, StepFailed, UndefinedVariable
-from playrunner.text.vault import refuse_vault
-from playrunner.text.written import TemplateText, Written, is_template
-from playrunner.variables.filters.embedded import embedded, literal
+from playrunner.errors import (
+    BadInput,
+    NotDecrypted,
+    PlayrunnerError,
+    StepFailed,
+    TemplateFailed,
+    UndefinedVariable,
+)
+from playrunner.text.documents import decrypted_text
+from playrunner.text.written import DecryptedText, EncryptedText, TemplateText, Written, is_template
+from playrunner.variables.filters.embedded import literal
 from playrunner.variables.filters.environment import (
     PlayEnvironment,
     ScopeLoader,
     ScopeTemplate,
     native,
 )
-from playrunner.variables.filters.lookups import LOOKUPS, LookupFunctions
 from playrunner.variables.filters.overlay import Overlay
 from playrunner.variables.filters.plain import plain
-from playrunner.variables.filters.substitution import Substitution, substitution
-from playrunner.variables.filters.undefined import MISSING, Missing
-from playrunner.variables.filters.unknown import unknown_name
+from playrunner.variables.filters.substitution import Substitution
+from playrunner.variables.filters.undefined import MISSING, Missing, Undecryptable
+from playrunner.variables.filters.vault import decrypted
+from playrunner.variables.lookups.lookups import LOOKUPS, LookupFunctions
+from playrunner.variables.template_compiler import TemplateCompiler, short
+from playrunner.variables.template_header import HEADER, header_settings
+from playrunner.variables.template_scope import Scope
 
-__all__ = ["MISSING", "Scope", "Templar", "is_template"]
+__all__ = ["MISSING", "Scope", "Templar", "default_templar", "is_template"]
 
-# What an expression can fail with for want of a fitting value; anything else is a defect.
+# What an expression raises when its values do not fit; anything else is a defect.
 _CAUGHT = (
     TypeError,
     ValueError,
@@ -43,26 +51,6 @@ _CAUGHT = (
     OSError,
     jinja2.TemplateError,
 )
-# What compiling a text can fail with beyond its syntax: nesting or numbers past the interpreter's
-# limits.
-_TOO_MUCH = (RecursionError, MemoryError, ValueError, OverflowError, SyntaxError)
-_HEADER = "#jinja2:"
-
-
-class Scope(Protocol):
-    """What templates of one host and step can see."""
-
-    def lookup(self, name: str) -> Any: ...
-    def names(self) -> Iterable[str]: ...
-    def settle(self) -> None: ...
-    def find(self, path: str, folder: str) -> Path: ...
-    def traced(self) -> TracedScope: ...
-
-
-class TracedScope(Scope, Protocol):
-    """The same, noting the names it read whose values are not their author's."""
-
-    foreign: list[str]
 
 
 class Templar:
@@ -72,11 +60,17 @@ class Templar:
         self._lookups = LookupFunctions({**LOOKUPS, "template": self._lookup_template})
         self._strings = PlayEnvironment(self._lookups.by_name)
         self._files: dict[tuple[tuple[str, Any], ...], PlayEnvironment] = {}
-        self._parsed: dict[str, nodes.Template] = {}
-        self._templates: dict[str, ScopeTemplate | Substitution] = {}
-        self._expressions: dict[
-            str, tuple[ScopeTemplate, bool]
-        ] = {}  # and whether a text it gives may be another one
+        self._compiler = TemplateCompiler(self._strings, self._lookups)
+        self.check_syntax = self._compiler.check_syntax
+        self.check_expression = self._compiler.check_expression
+
+    def use_extensions(self, names: Iterable[str]) -> None:
+        """Add extensions of jinja2 to all templates, by their import paths."""
+        for name in names:
+            try:
+                self._strings.add_extension(name)
+            except (ImportError, AttributeError) as error:
+                raise BadInput(f"jinja2_extensions: {error}") from None
 
     def render(self, value: Any, scope: Scope, *, keys: bool = True) -> Any:
         """The value with every template in it rendered; a lone expression keeps its type."""
@@ -94,13 +88,15 @@ class Templar:
         return value
 
     def render_variable(self, value: Any, scope: Scope) -> Any:
-        """As `render`, for a scope's answer: an undefined leaf spoils only the templates that use
-        it."""
+        """Like `render`, for a variable's value: an undefined leaf fails only the templates that
+        use it."""
         if isinstance(value, str):
             try:
                 return self._text(value, scope) if is_template(value) else value
             except UndefinedVariable as error:
-                return Missing(hint=str(error))
+                return Missing(hint=str(error), name=error.name)
+            except NotDecrypted as error:
+                return Undecryptable(error)
         if isinstance(value, dict):
             return {key: self.render_variable(each, scope) for key, each in value.items()}
         if isinstance(value, list):
@@ -108,20 +104,15 @@ class Templar:
         return value
 
     def evaluate(self, expression: str | bool, scope: Scope) -> Any:
-        """The value of an expression, as in `until` or `failed_when`; only its author's text is
-        one."""
+        """The value of an expression, as in `until` or `failed_when`; only authored text is
+        evaluated."""
         if not isinstance(expression, str):
             return expression
         if not isinstance(expression, Written):
             raise StepFailed(
-                f"`{_short(expression)}` is not written in the playbook, and is not evaluated for"
-                " that"
+                f"`{short(expression)}` is not evaluated, because it is not written in the playbook"
             )
-        found = self._expressions.get(expression)
-        if found is None:
-            tree, opens = self._parse_expression(expression)
-            found = self._expressions[expression] = self._make(tree, expression), opens
-        template, opens = found
+        template, opens = self._compiler.expression(expression)
         value = self._run(template, expression, scope)
         return (
             self._opened(value, template, expression, scope)
@@ -130,15 +121,18 @@ class Templar:
         )
 
     def _opened(self, value: str, template: ScopeTemplate, source: str, scope: Scope) -> Any:
-        """`"{{ condition }}"`: a text is the expression that is meant, if the playbook's author
-        wrote all of it."""
+        """`"{{ condition }}"`: a text result is evaluated as an expression if it is authored."""
         if not isinstance(value, Written):
             traced = scope.traced()
-            if self._run(template, source, traced) != value or traced.foreign:
+            if (
+                isinstance(value, DecryptedText)
+                or self._run(template, source, traced) != value
+                or traced.foreign
+            ):
                 spelled = literal(value)
                 if isinstance(spelled, str):
                     raise StepFailed(
-                        f"`{_short(source)}` gives the text {_short(value)!r}, which is not written"
+                        f"`{short(source)}` gives the text {short(value)!r}, which is not written"
                         " in the playbook and is not evaluated; compare it instead: `x == 'yes'`,"
                         " `x | bool`"
                     )
@@ -161,7 +155,7 @@ class Templar:
         if isinstance(value, bool):
             return value
         raise StepFailed(
-            f"the condition `{condition}` gives a {type(value).__name__}, not true or false;"
+            f"the condition `{condition}` gives a {_kind(value)}, not true or false;"
             " write what is asked: `x | bool`, `x is defined`, `x | length > 0`, `x != ''`"
         )
 
@@ -189,31 +183,10 @@ class Templar:
         )
         return "" if value is None else str(value)
 
-    def check_syntax(self, text: str) -> str | None:
-        """What is wrong with a template, with the line inside it; None when it can be compiled."""
-        try:
-            if substitution(text) is None:
-                self._parse(text)
-        except BadInput as error:
-            return error.message
-        return None
-
-    def check_expression(self, text: str) -> str | None:
-        """The same for a bare expression, as in `when`."""
-        try:
-            self._check_names(self._parse_expression(text)[0], text)
-        except BadInput as error:
-            return error.message
-        return None
-
     def _text(self, text: str, scope: Scope) -> Any:
-        template = self._templates.get(text)
-        if template is None:
-            template = self._templates[text] = substitution(text) or self._compiled(
-                self._parse(text), text
-            )
-            self._parsed.pop(text, None)
-        return _with_newlines(text, self._run(template, text, scope))
+        if isinstance(text, EncryptedText):
+            return decrypted(text)
+        return _with_newlines(text, self._run(self._compiler.template(text), text, scope))
 
     def _run(self, template: ScopeTemplate | Substitution, text: str, scope: Scope) -> Any:
         try:
@@ -221,9 +194,9 @@ class Templar:
         except PlayrunnerError:
             raise
         except RecursionError:
-            raise StepFailed(f"`{_short(text)}`: a variable refers to itself") from None
+            raise StepFailed(f"`{short(text)}`: a variable refers to itself") from None
         except _CAUGHT as error:
-            raise StepFailed(f"`{_short(text)}`: {_reason(error)}") from None
+            raise StepFailed(f"`{short(text)}`: {_reason(error)}") from None
 
     def _parts(
         self, template: ScopeTemplate | Substitution, text: str, scope: Scope
@@ -231,28 +204,30 @@ class Templar:
         if isinstance(template, Substitution):
             return template.parts(self._strings, scope)
         if template.needs_loader:
-            template = self._strings.with_loader(ScopeLoader(scope, ())).make(self._parse(text))
+            template = self._strings.with_loader(ScopeLoader(scope, ())).make(
+                self._compiler.parse(text)
+            )
         return template.run(scope)
 
     def _file(
         self, text: str, scope: Scope, name: str, options: dict[str, Any], folders: Sequence[Path]
     ) -> Any:
         """What a template file gives, in its own type."""
-        refuse_vault(text, name)
-        if text.startswith(_HEADER):
+        text = decrypted_text(text, name)
+        if text.startswith(HEADER):
             header, _, text = text.partition("\n")
-            options = {**options, **_read_header(header, name)}
+            options = {**options, **header_settings(header, name)}
         environment = self._file_environment(options, name).with_loader(ScopeLoader(scope, folders))
         try:
             value = plain(native(environment.from_text(text, name).run(scope)))
         except PlayrunnerError:
             raise
         except RecursionError:
-            raise StepFailed(f"{name}: a template or variable refers to itself") from None
+            raise TemplateFailed(f"{name}: a template or variable refers to itself") from None
         except jinja2.TemplateSyntaxError as error:
-            raise StepFailed(f"{error.name or name}:{error.lineno}: {error.message}") from None
+            raise TemplateFailed(f"{error.name or name}:{error.lineno}: {error.message}") from None
         except _CAUGHT as error:
-            raise StepFailed(f"{name}: {_reason(error)}") from None
+            raise TemplateFailed(f"{name}: {_reason(error)}") from None
         return _with_newlines(text, value)
 
     def _file_environment(self, options: dict[str, Any], name: str) -> PlayEnvironment:
@@ -261,54 +236,8 @@ class Templar:
             try:
                 self._files[key] = self._strings.for_files(options)
             except (TypeError, AssertionError) as error:
-                raise StepFailed(f"{name}: {error}") from None
+                raise TemplateFailed(f"{name}: {error}") from None
         return self._files[key]
-
-    def _parse(self, text: str) -> nodes.Template:
-        tree = self._parsed.get(text)
-        if tree is None:
-            try:
-                tree = self._strings.parse(text)
-            except jinja2.TemplateSyntaxError as error:
-                raise BadInput(
-                    f"template syntax, line {error.lineno}: {error.message}, in `{_short(text)}`"
-                ) from None
-            except _TOO_MUCH as error:
-                raise _beyond_limits(error, text) from None
-            self._check_names(tree, text)
-            self._parsed[text] = tree
-        return tree
-
-    def _make(self, tree: nodes.Template, text: str) -> ScopeTemplate:
-        self._check_names(tree, text)
-        return self._compiled(tree, text)
-
-    def _compiled(self, tree: nodes.Template, text: str) -> ScopeTemplate:
-        try:
-            return self._strings.make(tree)
-        except _TOO_MUCH as error:
-            raise _beyond_limits(error, text) from None
-
-    def _parse_expression(self, text: str) -> tuple[nodes.Template, bool]:
-        """An expression's tree, and whether it is nothing but a template: what that gives may be an
-        expression."""
-        try:
-            found = embedded(self._strings, text)
-        except jinja2.TemplateSyntaxError as error:
-            raise BadInput(f"expression syntax: {error.message}, in `{_short(text)}`") from None
-        except _TOO_MUCH as error:
-            raise _beyond_limits(error, text) from None
-        if found is None:
-            return self._parse(text), True
-        expression, opens = found
-        tree = nodes.Template([nodes.Output([expression], lineno=1)], lineno=1)
-        tree.set_environment(self._strings)
-        return tree, opens
-
-    def _check_names(self, tree: nodes.Template, text: str) -> None:
-        problem = unknown_name(self._strings, tree) or self._lookups.unknown(tree)
-        if problem:
-            raise BadInput(f"{problem}, in `{_short(text)}`")
 
     def _lookup_template(
         self,
@@ -318,19 +247,23 @@ class Templar:
         **options: Any,
     ) -> list[Any]:
         inner = Overlay(scope, template_vars) if template_vars else scope
-        wanted = {
+        settings = {
             "trim_blocks": True,
             **{key: value for key, value in options.items() if key != "convert_data"},
         }
-        found = []
+        texts = []
         for term in terms:
             path = scope.find(str(term), "templates")
-            found.append(
+            texts.append(
                 self._file(
-                    path.read_text(encoding="utf-8"), inner, str(path), wanted, (path.parent,)
+                    path.read_text(encoding="utf-8"), inner, str(path), settings, (path.parent,)
                 )
             )
-        return found
+        return texts
+
+
+def _kind(value: object) -> str:
+    return "str" if isinstance(value, str) else type(value).__name__
 
 
 def _with_newlines(source: str, value: Any) -> Any:
@@ -343,39 +276,12 @@ def _with_newlines(source: str, value: Any) -> Any:
     return value
 
 
-def _beyond_limits(error: Exception, text: str) -> BadInput:
-    problem = (
-        "nested too deep"
-        if isinstance(error, RecursionError | MemoryError)
-        else " ".join(str(error).split())
-    )
-    return BadInput(f"template syntax: {problem}, in `{_short(text)}`")
-
-
-def _read_header(header: str, name: str) -> dict[str, Any]:
-    """The settings of a first line such as `#jinja2: trim_blocks:False, lstrip_blocks:True`."""
-    import ast
-
-    found = {}
-    for pair in header.removeprefix(_HEADER).split(","):
-        key, _, value = pair.partition(":")
-        try:
-            found[key.strip()] = ast.literal_eval(value.strip())
-        except (ValueError, SyntaxError):
-            raise StepFailed(
-                f"{name}:1: cannot read `{pair.strip()}`; write `{_HEADER} trim_blocks:False`"
-            ) from None
-    return found
-
-
-def _short(text: str) -> str:
-    one_line = " ".join(text.split())
-    return one_line if len(one_line) <= 120 else f"{one_line[:117]}..."
-
-
 def _reason(error: Exception) -> str:
     if isinstance(error, jinja2.TemplateNotFound):
         return f"no template {error.name!r} is found"
     if isinstance(error, KeyError) and error.args:
         return str(error.args[0])
     return str(error)
+
+
+default_templar = Templar()  # shared by loading and running: each text is compiled once

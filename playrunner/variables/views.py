@@ -15,13 +15,13 @@ class View(Mapping[str, Any]):
         self._scope = scope
 
     def __getitem__(self, name: str) -> Any:
-        value = self._scope.lookup(name)
+        value = self._scope.given(name)
         if value is MISSING:
             raise KeyError(name)
         return value
 
     def __contains__(self, name: object) -> bool:
-        return self._scope.lookup(str(name)) is not MISSING
+        return self._scope.given(str(name)) is not MISSING
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._scope.names())
@@ -42,10 +42,10 @@ class HostVars(Mapping[str, Any]):
         return View(self._scope.beside(host))
 
     def __contains__(self, host: object) -> bool:
-        return host in self._scope.world.inventory.hosts
+        return host in self._scope.run_vars.inventory.hosts
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._scope.world.inventory.hosts)
+        return iter(self._scope.run_vars.inventory.hosts)
 
     def __len__(self) -> int:
-        return len(self._scope.world.inventory.hosts)
+        return len(self._scope.run_vars.inventory.hosts)

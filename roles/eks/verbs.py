@@ -1,29 +1,28 @@
-"""eks: a Kubernetes cluster on AWS, with its nodes; or one that is already there."""
+"""eks: an EKS cluster with its node groups, created by us or already existing."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playrunner.commands.flags import RUN_FLAGS, options_from, verb
+from playrunner.commands.flags import options_from, pick, verb
 
-_PICKED = ("inventory", "extra-vars", "json", "no-wait", "verbose")
-_LOOK = {name: RUN_FLAGS[name] for name in _PICKED}
+if TYPE_CHECKING:
+    from invoke.context import Context
 
 
-@verb(flags=_LOOK)
-def verify(context: Any, flags: dict[str, Any]) -> int:
-    """Say everything that keeps a cluster from being used, each with its remedy; touches nothing."""
+@verb(flags=pick("inventory", "extra-vars", "json", "no-wait", "verbose"))
+def verify(context: Context, flags: dict[str, Any]) -> int:
+    """Verify an existing cluster: every problem with its fix; changes nothing."""
     from playrunner.playbook.playbook import roles_play
     from playrunner.run.run import run_plays
 
-    full = {name.replace("-", "_"): default for name, (default, _) in RUN_FLAGS.items()}
-    options = replace(options_from({**full, **flags}), check=True)
+    options = replace(options_from(flags), check=True)
     return run_plays([_only_verified(roles_play(["eks"]))], options, "eks.verify")
 
 
 def _only_verified(play: Any) -> Any:
-    """The role's variables and those of its network, but of its steps only the look at the cluster."""
+    """The role and its network with their variables, but only the steps that verify the cluster."""
     from playrunner.model import steps_of
 
     steps = [

@@ -1,19 +1,19 @@
-"""jumphost: a host from which every verb can be run, made in AWS or there already."""
+"""jumphost: a host to run every verb from, created in AWS or already existing."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playrunner.commands.flags import RUN_FLAGS, verb
+from playrunner.commands.flags import pick, verb
 from playrunner.output.json_output import print_json
 
-_LOOK = {name: RUN_FLAGS[name] for name in ("inventory", "extra-vars", "json")}
+if TYPE_CHECKING:
+    from invoke.context import Context
 
 
-@verb(flags=_LOOK)
-def inventory(context: Any, flags: dict[str, Any]) -> int:
-    """The inventory that names the jump host, to be given beside your own; --json also says where
-    it is."""
+@verb(flags=pick("inventory", "extra-vars", "json"))
+def inventory(context: Context, flags: dict[str, Any]) -> int:
+    """Print the inventory of the jump host, to use beside your own; --json adds its path."""
     from playrunner.jumphost.inventory_file import find_entry
 
     entry = find_entry(flags["inventory"], flags["extra_vars"])
@@ -25,11 +25,11 @@ def inventory(context: Any, flags: dict[str, Any]) -> int:
 
 
 @verb(
-    flags={name: _LOOK[name] for name in ("inventory", "extra-vars")},
-    help={"command": 'what to run there, as "invoke status"; without it a shell is opened'},
+    flags=pick("inventory", "extra-vars"),
+    help={"command": 'the command to run, as "invoke status" (default: an interactive shell)'},
 )
-def shell(context: Any, flags: dict[str, Any], command: str = "") -> int:
-    """A shell on the jump host, or one command; `invoke` is found there, and stands in the project."""
+def shell(context: Context, flags: dict[str, Any], command: str = "") -> int:
+    """Open a shell on the jump host, or run one command in the project there."""
     from playrunner.jumphost.inventory_file import find_entry
     from playrunner.jumphost.login import log_in
 

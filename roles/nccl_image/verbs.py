@@ -1,43 +1,46 @@
-"""nccl-image: images for training: built, pushed and proved."""
+"""nccl-image: training images: build, push and benchmark them."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playrunner.commands.flags import RUN_FLAGS, options_from, verb
+from playrunner.commands.flags import RUN_FLAGS, options_from, pick, verb
+
+if TYPE_CHECKING:
+    from invoke.context import Context
 
 _IMAGES = {
-    "images": "which, separated by commas: nccl-tests, fsdp, bert, cmd-shell, tensorboard, cpu,"
+    "images": "comma-separated images: nccl-tests, fsdp, bert, cmd-shell, tensorboard, cpu,"
     " gpt2-elastic, nccl-build",
-    "workspace": "a folder of yours to lay over the image",
+    "workspace": "a folder to copy into the image",
 }
 
 
 @verb(flags=RUN_FLAGS, help=_IMAGES)
-def build(context: Any, flags: dict[str, Any], images: str = "", workspace: str = "") -> int:
-    """Build the images that are neither built nor in the registry yet."""
+def build(context: Context, flags: dict[str, Any], images: str = "", workspace: str = "") -> int:
+    """Build images that are neither built nor in the registry."""
     return _play(flags, "build", images, workspace, {"nccl_image_push": False})
 
 
 @verb(flags=RUN_FLAGS, help=_IMAGES)
-def push(context: Any, flags: dict[str, Any], images: str = "", workspace: str = "") -> int:
-    """Build what is missing, and push what the registry does not have."""
+def push(context: Context, flags: dict[str, Any], images: str = "", workspace: str = "") -> int:
+    """Build and push images that the registry does not have."""
     return _play(flags, "push", images, workspace, {"nccl_image_push": True})
 
 
 @verb(
-    flags={name: RUN_FLAGS[name] for name in ("inventory", "limit", "json")},
+    flags=pick("inventory", "limit", "json"),
     help={
         "nodes": "how many nodes (default: all)",
-        "begin": "the smallest sum, as 8 or 1M",
-        "end": "the largest, as 16G (default: 16G over NCCL, 16M over gloo)",
-        "repeats": "sums of each size",
-        "image": "run it in the inventory's cluster with this image, not over SSH",
-        "job": "what it is in the cluster: mpijob (nccl-tests) or pytorchjob (our own measure)",
+        "begin": "smallest message size, as 8 or 1M",
+        "end": "largest message size, as 16G (default: 16G over NCCL, 16M over gloo)",
+        "repeats": "iterations per size",
+        "image": "run in the inventory's cluster with this image, not over SSH",
+        "job": "kind of job in the cluster: mpijob (nccl-tests) or pytorchjob (our benchmark)",
     },
 )
 def bench(
-    context: Any,
+    context: Context,
     flags: dict[str, Any],
     nodes: int = 0,
     begin: str = "8",
@@ -46,8 +49,7 @@ def bench(
     image: str = "",
     job: str = "mpijob",
 ) -> int:
-    """All-reduce bandwidth by size, as a table and a picture, held against what the machines should
-    do."""
+    """Measure all-reduce bandwidth by message size against what the instances should reach."""
     from playrunner.training.bandwidth_bench import bench as measure
 
     return measure(flags, nodes, (begin, end, repeats), image, job)

@@ -1,22 +1,24 @@
-"""nodes: which nodes may train, and which are in quarantine."""
+"""nodes: which nodes can be used for training, and which are quarantined."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playrunner.commands.flags import INVENTORY_FLAGS, RUN_FLAGS, positional_if_given, verb
+from playrunner.commands.flags import pick, positional_if_given, verb
 
-_LOOK = {name: INVENTORY_FLAGS[name] for name in ("inventory", "json")}
-_CHANGE = {**_LOOK, "check": RUN_FLAGS["check"]}
+if TYPE_CHECKING:
+    from invoke.context import Context
+
+_CHANGE = pick("inventory", "json", "check")
 
 
-@verb(flags=_LOOK, name="list")
-def list_(context: Any, flags: dict[str, Any]) -> int:
-    """The nodes of the inventory and of its cluster, and why some are not to be used."""
-    from playrunner.training.quarantine_verbs import open_ward
+@verb(flags=pick("inventory", "json"), name="list")
+def list_(context: Context, flags: dict[str, Any]) -> int:
+    """List the nodes of the inventory and its cluster, and why some are not used."""
+    from playrunner.training.quarantine_commands import open_quarantine_commands
 
-    with open_ward(flags) as ward:
-        return ward.show()
+    with open_quarantine_commands(flags) as commands:
+        return commands.show()
 
 
 @verb(
@@ -24,35 +26,39 @@ def list_(context: Any, flags: dict[str, Any]) -> int:
     positional=["node"],
     help={
         "node": "a host of the inventory, or a node of its cluster",
-        "reason": "why, for whoever asks later",
-        "ttl": "for how long, as 90m, 24h or 3d",
+        "reason": "why, for the record",
+        "ttl": "how long, as 90m, 24h or 3d",
     },
 )
 def quarantine(
-    context: Any,
+    context: Context,
     node: str,
     flags: dict[str, Any],
-    reason: str = "put aside by hand",
+    reason: str = "quarantined by hand",
     ttl: str = "24h",
 ) -> int:
-    """Keep new work away from a node for a while: a host is passed over, a cluster's node is
-    tainted and cordoned."""
-    from playrunner.training.quarantine_verbs import open_ward
+    """Exclude a node from new runs for a while.
 
-    with open_ward(flags) as ward:
-        return ward.quarantine(node, reason, ttl)
+    A host is skipped; a node of a cluster is tainted and cordoned."""
+    from playrunner.training.quarantine_commands import open_quarantine_commands
+
+    with open_quarantine_commands(flags) as commands:
+        return commands.quarantine(node, reason, ttl)
 
 
 @verb(
     flags=_CHANGE,
     positional=positional_if_given("nodes.release", "node"),
-    help={"node": "which one", "expired": "instead: all nodes of the cluster whose time is over"},
+    help={
+        "node": "the node",
+        "expired": "instead, release every cluster node whose ttl has passed",
+    },
 )
 def release(
-    context: Any, flags: dict[str, Any], node: str | None = None, expired: bool = False
+    context: Context, flags: dict[str, Any], node: str | None = None, expired: bool = False
 ) -> int:
-    """Let a node be used again."""
-    from playrunner.training.quarantine_verbs import open_ward
+    """Release a node from quarantine."""
+    from playrunner.training.quarantine_commands import open_quarantine_commands
 
-    with open_ward(flags) as ward:
-        return ward.release(node or "", expired)
+    with open_quarantine_commands(flags) as commands:
+        return commands.release(node or "", expired)

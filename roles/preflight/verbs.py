@@ -1,30 +1,28 @@
-"""preflight: look before anything is made, for one role or for all of an inventory."""
+"""preflight: checks before anything is created, for some roles or for a whole inventory."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playrunner.commands.flags import RUN_FLAGS, options_from, verb
+from playrunner.commands.flags import options_from, pick, verb
+
+if TYPE_CHECKING:
+    from invoke.context import Context
 
 GROUP = "preflight"
 LIFECYCLE = False
 
-_FLAGS = {
-    name: RUN_FLAGS[name] for name in ("inventory", "extra-vars", "json", "no-wait", "verbose")
-}
-
 
 @verb(
-    flags=_FLAGS,
+    flags=pick("inventory", "extra-vars", "json", "no-wait", "verbose"),
     help={
-        "roles": "only for these roles and what they depend on, as eks,efs; by default for all",
-        "max-hourly": "refuse a plan that costs more dollars an hour",
+        "roles": "only these roles and their dependencies, as eks,efs (default: all)",
+        "max-hourly": "fail if the plan costs more USD per hour",
     },
 )
-def check(context: Any, flags: dict[str, Any], roles: str = "", max_hourly: str = "") -> int:
-    """Say whether everything of the inventory could be made, what stands in the way, and what it
-    costs by the hour."""
+def check(context: Context, flags: dict[str, Any], roles: str = "", max_hourly: str = "") -> int:
+    """Check whether the inventory's resources can be created: blockers, and cost per hour."""
     from playrunner.commands.cost import planned
     from playrunner.commands.role import with_limit
     from playrunner.run.run import run_plays

@@ -1,30 +1,31 @@
-"""sandbox: a pretend world on this machine, to rehearse a runbook with no account and no root."""
+"""sandbox: SSH nodes, clouds and a cluster emulated on this machine; needs no account, no root."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playrunner.commands.flags import verb
+from playrunner.commands.flags import JSON_FLAG, verb
 
-_JSON = {"json": (False, "print JSON on stdout, and nothing else there")}
+if TYPE_CHECKING:
+    from invoke.context import Context
 
 
 @verb(
-    flags=_JSON,
+    flags=JSON_FLAG,
     help={
         "nodes": "how many SSH nodes",
-        "aws": "wait until the pretend AWS answers (it is started anyway)",
-        "gcp": "a pretend Google Cloud, too",
+        "aws": "wait until the emulated AWS answers (it is started in any case)",
+        "gcp": "also start an emulated Google Cloud",
         "kube": (
-            "a Kubernetes cluster (its API is a real one where kube-apiserver and etcd are found)"
+            "start a Kubernetes cluster (with a real kube-apiserver, if it and etcd are found)"
         ),
-        "registry": "insist on a registry (if installed it is started anyway)",
+        "registry": "fail if docker-registry is not installed (it is started if it is)",
     },
 )
 def up(
-    context: Any,
+    context: Context,
     flags: dict[str, Any],
     nodes: int = 2,
     aws: bool = False,
@@ -32,32 +33,31 @@ def up(
     kube: bool = True,
     registry: bool = False,
 ) -> int:
-    """Start the sandbox: SSH nodes, a Kubernetes cluster, a pretend AWS, a registry; what is
-    already up is left as it is."""
-    also = [
+    """Start the sandbox: SSH nodes, a cluster, an AWS API, a registry (idempotent)."""
+    services = [
         "--aws" if aws else "--aws-later",
         "--registry" if registry else "--registry-if-installed",
     ]
-    also += [*(["--gcp"] if gcp else []), *(["--kube"] if kube else [])]
-    return _sandbox("up", "--nodes", str(nodes), *also, *_as_json(flags))
+    services += [*(["--gcp"] if gcp else []), *(["--kube"] if kube else [])]
+    return _sandbox("up", "--nodes", str(nodes), *services, *_as_json(flags))
 
 
-@verb(flags=_JSON)
-def status(context: Any, flags: dict[str, Any]) -> int:
-    """What of the sandbox is up."""
+@verb(flags=JSON_FLAG)
+def status(context: Context, flags: dict[str, Any]) -> int:
+    """Show what of the sandbox is running."""
     return _sandbox("status", *_as_json(flags))
 
 
-@verb(flags=_JSON)
-def down(context: Any, flags: dict[str, Any]) -> int:
-    """End the sandbox and remove everything it made."""
+@verb(flags=JSON_FLAG)
+def down(context: Context, flags: dict[str, Any]) -> int:
+    """Stop the sandbox and delete its files."""
     return _sandbox("down", *_as_json(flags))
 
 
-def _sandbox(*words: str) -> int:
-    # The sandbox is a stage kept apart: the product reaches it as a program, never as a library.
+def _sandbox(*arguments: str) -> int:
+    # The product uses the sandbox as a program, never as a library.
     return subprocess.run(
-        [sys.executable, "-m", "playrunner.sandbox", *words], check=False
+        [sys.executable, "-m", "playrunner.sandbox", *arguments], check=False
     ).returncode
 
 

@@ -132,6 +132,6 @@ def test_a_node_group_without_types_is_told(inventory: Path, tmp_path: Path) -> 
 
 def test_a_limit_that_nobody_would_keep_is_refused(inventory: Path, tmp_path: Path) -> None:
     shown = invoke("registry.create", "--inventory", inventory, "--max-hourly", 5, state=tmp_path)
-    assert shown.code == 5 and "--max-hourly cannot be kept" in shown.err
+    assert shown.code == 5 and "--max-hourly cannot be enforced" in shown.err
     shown = invoke("efs.create", "--inventory", inventory, "--max-hourly", "five", state=tmp_path)
-    assert shown.code == 5 and 'takes dollars an hour, as 12.50, not "five"' in shown.err
+    assert shown.code == 5 and 'takes US dollars per hour, as 12.50, not "five"' in shown.err

@@ -1,4 +1,4 @@
-"""The doctor on real machines: a bare one that is mended line by line, and a jump host behind a
+"""The doctor on real machines: a bare one that is fixed line by line, and a jump host behind a
 real sshd."""
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def test_a_bare_machine_lacks_exactly_what_is_missing_and_following_the_lines_ma
     ]  # a small disk is not what is tested
     assert set(before.data["missing"]) - set(room) == {
         "ssh",
-        "a builder of images (docker, buildah or podman)",
+        "image builder (docker, buildah or podman)",
         "~/.ssh",
-        f"the key {key}",
-        "a login to AWS",
-        "a Kubernetes API that answers",
+        f"private key {key}",
+        "AWS login",
+        "Kubernetes API",
     }
     with api_server() as server:
         for finding in [each for each in before.data["findings"] if not each["there"]]:
@@ -90,8 +90,8 @@ def _follow(
         machine.install(fix.split(" install ")[1].split(";")[0])
     elif fix.startswith("mkdir"):
         machine.shell(fix)
-    elif "make one: " in fix:
-        machine.shell(f"{fix.partition('make one: ')[2]} -q -N ''")
+    elif "create one: " in fix:
+        machine.shell(f"{fix.partition('create one: ')[2]} -q -N ''")
     elif fix.startswith("aws configure --profile mine"):
         keys = (
             f"aws_access_key_id = {aws.access_key_id}\naws_secret_access_key ="
@@ -130,12 +130,14 @@ def test_a_docker_whose_daemon_does_not_answer_is_no_builder(machine: BareMachin
     )
     about = inventory(machine)
     refused = machine.doctor(about, "--roles", "nccl-image")
-    (finding,) = [each for each in refused.data["findings"] if each["what"].startswith("a builder")]
+    (finding,) = [
+        each for each in refused.data["findings"] if each["what"].startswith("image builder")
+    ]
     assert not finding["there"] and "permission denied while connecting" in finding["said"]
     assert "group docker" in finding["fix"]
     machine.program("podman")
     found = machine.doctor(about, "--roles", "nccl-image").data["findings"]
-    assert [each["there"] for each in found if each["what"].startswith("a builder")] == [True]
+    assert [each["there"] for each in found if each["what"].startswith("image builder")] == [True]
 
 
 def test_an_ssh_that_is_too_old_is_named_with_its_version(machine: BareMachine) -> None:
@@ -144,7 +146,7 @@ def test_an_ssh_that_is_too_old_is_named_with_its_version(machine: BareMachine) 
     (finding,) = [each for each in outcome.data["findings"] if each["what"] == "ssh"]
     assert (
         not finding["there"]
-        and finding["said"] == "ssh 6.6.1 is older than 7.3: older ones know no ProxyJump"
+        and finding["said"] == "ssh 6.6.1 is older than 7.3: ProxyJump is not supported"
     )
 
 
@@ -152,7 +154,7 @@ def test_a_clock_that_is_an_hour_off_is_noticed(machine: BareMachine) -> None:
     with api_server(skew_seconds=3600) as server:
         write_kubeconfig(machine.home / "kubeconfig", server)
         outcome = machine.doctor(inventory(machine, kubeconfig=str(machine.home / "kubeconfig")))
-    assert "a clock that agrees with the cluster" in outcome.data["missing"], outcome.text
+    assert "clock in sync with the cluster" in outcome.data["missing"], outcome.text
 
 
 def test_the_jump_host_is_asked_the_same_over_ssh(stage: Stage) -> None:
@@ -173,13 +175,12 @@ def test_the_jump_host_is_asked_the_same_over_ssh(stage: Stage) -> None:
     found = {each["what"]: each for each in outcome.data["findings"] if each["where"] == "node1"}
     assert {
         "Python 3.9 or later",
-        "a clock that agrees with this machine",
+        "clock in sync with this machine",
         "ssh",
-        "1 GiB of disk for runs",
+        "1 GiB free disk for runs",
     } <= set(found)
     assert (
-        found["Python 3.9 or later"]["there"]
-        and found["a clock that agrees with this machine"]["there"]
+        found["Python 3.9 or later"]["there"] and found["clock in sync with this machine"]["there"]
     )
 
 

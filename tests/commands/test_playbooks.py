@@ -1,4 +1,4 @@
-"""Every playbook of playbooks/ is run to its end by a test, and its first lines say how to run it."""
+"""A test runs every playbook of playbooks/ to its end, and its first lines say how to run it."""
 
 from __future__ import annotations
 

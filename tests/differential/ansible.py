@@ -33,5 +33,5 @@ def has_collection(name: str) -> bool:
 
 def _said(command: Path, *words: str) -> str:
     return subprocess.run(
-        [str(command), *words], capture_output=True, text=True, timeout=60, check=False
+        [str(command), *words], capture_output=True, text=True, timeout=300, check=False
     ).stdout

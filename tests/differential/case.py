@@ -1,4 +1,4 @@
-"""A case of the differential suite: a folder with a playbook, and what its options.yaml asks for."""
+"""A case of the differential suite: a folder with a playbook and an options.yaml."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class Case:
     limit: str = ""
     start_at_task: str = ""
     extra_vars: dict[str, str] = field(default_factory=dict)
+    vault_ids: tuple[str, ...] = ()  # label@file, the file in the case's folder
     diff: bool = False
     expect_exit: int = 0  # what ansible-playbook answers to the first run
     needs: tuple[str, ...] = ()  # "sudo": commands on this machine that not every machine has
@@ -37,6 +38,9 @@ class Case:
     uncompared: tuple[
         str, ...
     ] = ()  # names of folders that differ between machines, such as virtual environments
+    # Variables of both programs; {inventory} stands for this run's. With
+    # ANSIBLE_INVENTORY among them, no inventory is named on the command line
+    environment: dict[str, str] = field(default_factory=dict)
     differs: dict[str, str] = field(
         default_factory=dict
     )  # run -> the line of docs/ansible-differences.md that says why
@@ -48,6 +52,11 @@ class Case:
     @property
     def playbook(self) -> Path:
         return self.folder / "play.yaml"
+
+    @property
+    def has_config(self) -> bool:
+        """Whether an ansible.cfg lies beside the playbook; both programs then start there."""
+        return (self.folder / "ansible.cfg").exists()
 
     @property
     def recording(self) -> Path:
@@ -64,12 +73,17 @@ class Case:
         words = [word for flag, value in given.items() if value for word in (flag, value)]
         for name, value in self.extra_vars.items():
             words += ["--extra-vars", f"{name}={value}"]
+        for vault_id in self.vault_ids:
+            label, _, file = vault_id.partition("@")
+            words += ["--vault-id", f"{label}@{self.folder / file}"]
         return words + (["--diff"] if self.diff else [])
 
     def digest(self) -> str:
         """Changes when the playbook, a file beside it or the command line changes: a recording
         carries it."""
-        found = hashlib.sha256("\0".join(self.options()).encode())
+        words = [word.replace(str(self.folder), ".") for word in self.options()]
+        words += [f"{name}={value}" for name, value in self.environment.items()]
+        found = hashlib.sha256("\0".join(words).encode())
         for path in sorted(self.folder.rglob("*")):
             if path.name != "options.yaml" and (path.is_file() or path.is_symlink()):
                 content = str(path.readlink()).encode() if path.is_symlink() else path.read_bytes()
@@ -85,7 +99,8 @@ def read_case(name: str) -> Case:
     options = CASES / name / "options.yaml"
     given: dict[str, Any] = yaml.safe_load(options.read_text()) if options.exists() else {}
     lists = {
-        key: tuple(given.pop(key, ())) for key in ("needs", "lacks", "collections", "uncompared")
+        key: tuple(given.pop(key, ()))
+        for key in ("needs", "lacks", "collections", "uncompared", "vault_ids")
     }
     return Case(name=name, **lists, **given)
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from playrunner.sandbox import node_inventory, sshd
 from playrunner.sandbox import nodes as sandbox_nodes
-from playrunner.sandbox import sshd
 
 NAMES = ("node1", "node2")
 
@@ -20,7 +20,7 @@ class Nodes:
     """How to reach the two hosts."""
 
     root: Path
-    members: tuple[sandbox_nodes.Node, ...]
+    members: tuple[node_inventory.Node, ...]
 
     def connection_vars(self, name: str) -> dict[str, object]:
         node = next(member for member in self.members if member.name == name)
@@ -28,8 +28,8 @@ class Nodes:
             "ansible_host": node.address,
             "ansible_port": node.port,
             "ansible_user": sshd.login_name(),
-            "ansible_ssh_private_key_file": str(sandbox_nodes.key_file(self.root)),
-            "ansible_ssh_common_args": sandbox_nodes.ssh_common_args(self.root),
+            "ansible_ssh_private_key_file": str(node_inventory.key_file(self.root)),
+            "ansible_ssh_common_args": node_inventory.ssh_common_args(self.root),
             "ansible_python_interpreter": "/usr/bin/python3",
         }
 

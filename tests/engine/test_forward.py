@@ -11,8 +11,8 @@ import pytest
 
 from playrunner.errors import BadInput, HostUnreachable
 from playrunner.ssh.connection import connect
+from playrunner.ssh.port_forward import PortForward
 from playrunner.ssh.targets import Target
-from playrunner.training.ssh.relay import Relay
 from tests.support.sshd import NodeSet, SshNode
 
 
@@ -83,14 +83,16 @@ def test_a_port_that_nobody_listens_on_is_told_in_one_line(nodes: NodeSet, way: 
     assert "\n" not in str(refused.value)
 
 
-def test_a_relay_carries_many_calls_at_once_and_much_in_each(nodes: NodeSet, shouting: int) -> None:
+def test_a_port_forward_carries_many_calls_at_once_and_much_in_each(
+    nodes: NodeSet, shouting: int
+) -> None:
     with closing(connect(target(nodes["node1"]))) as connection:
-        relay = Relay(0)
-        relay.serve(lambda: connection.forward("127.0.0.1", shouting))
+        forward = PortForward(0)
+        forward.serve(lambda: connection.forward("127.0.0.1", shouting))
         answers: list[bytes] = []
 
         def call(letter: bytes) -> None:
-            with socket.create_connection(("127.0.0.1", relay.port)) as caller:
+            with socket.create_connection(("127.0.0.1", forward.port)) as caller:
                 caller.sendall(letter * 300_000)
                 caller.shutdown(socket.SHUT_WR)
                 answers.append(_all(caller))
@@ -102,20 +104,20 @@ def test_a_relay_carries_many_calls_at_once_and_much_in_each(nodes: NodeSet, sho
             thread.start()
         for thread in callers:
             thread.join(30)
-        relay.close()
+        forward.close()
         assert sorted(answers) == [bytes([65 + number]) * 300_000 for number in range(6)]
         with pytest.raises(OSError):
-            socket.create_connection(("127.0.0.1", relay.port), timeout=2)
+            socket.create_connection(("127.0.0.1", forward.port), timeout=2)
 
 
-def test_a_relay_whose_end_is_gone_hangs_up(nodes: NodeSet) -> None:
+def test_a_port_forward_whose_end_is_gone_hangs_up(nodes: NodeSet) -> None:
     with socket.socket() as taken, closing(connect(target(nodes["node1"]))) as connection:
         taken.bind(("127.0.0.1", 0))
-        relay = Relay(0)
-        relay.serve(lambda: connection.forward("127.0.0.1", taken.getsockname()[1]))
+        forward = PortForward(0)
+        forward.serve(lambda: connection.forward("127.0.0.1", taken.getsockname()[1]))
         with (
-            closing(relay),
-            socket.create_connection(("127.0.0.1", relay.port), timeout=10) as caller,
+            closing(forward),
+            socket.create_connection(("127.0.0.1", forward.port), timeout=10) as caller,
         ):
             assert caller.recv(10) == b""
 
@@ -123,9 +125,9 @@ def test_a_relay_whose_end_is_gone_hangs_up(nodes: NodeSet) -> None:
 def test_a_port_that_is_taken_is_refused_with_the_way_out() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as other,
-        pytest.raises(BadInput, match="it is taken; use another, or 0"),
+        pytest.raises(BadInput, match="already in use; choose another, or 0"),
     ):
-        Relay(other.getsockname()[1])
+        PortForward(other.getsockname()[1])
 
 
 def _all(stream: object) -> bytes:

@@ -32,7 +32,9 @@ def test_every_item_of_a_loop_runs_though_one_fails_and_then_the_host_stops(
 - hosts: node1
   gather_facts: false
   tasks:
-    - {name: each, shell: "echo {{ item }} >> {{ home }}/log; test {{ item }} != b", loop: [a, b, c]}
+    - name: each
+      shell: "echo {{ item }} >> {{ home }}/log; test {{ item }} != b"
+      loop: [a, b, c]
     - {name: after, copy: {content: "", dest: "{{ home }}/after"}}
 """)
     home = nodes["node1"].scratch / stage.folder.name
@@ -60,7 +62,8 @@ def test_run_once_comes_after_every_host_has_come_there(stage: Stage) -> None:
 - hosts: nodes
   gather_facts: false
   tasks:
-    - {shell: "sleep 1; touch {{ hostvars['node1'].home }}/from-node2", when: inventory_hostname == 'node2'}
+    - shell: "sleep 1; touch {{ hostvars['node1'].home }}/from-node2"
+      when: inventory_hostname == 'node2'
     - {name: looks, stat: {path: "{{ home }}/from-node2"}, run_once: true, register: seen}
     - {name: knows, assert: {that: seen.stat.exists}}
 """)
@@ -93,8 +96,12 @@ def test_handlers_of_an_early_section_do_not_open_a_later_gate(stage: Stage) -> 
   pre_tasks:
     - {command: echo changed, notify: early, when: inventory_hostname == 'node1'}
   tasks:
-    - {shell: "sleep 1; touch {{ hostvars['node1'].home }}/flag", when: inventory_hostname == 'node2'}
-    - {name: looks, stat: {path: "{{ hostvars['node1'].home }}/flag"}, delegate_to: node1, register: seen}
+    - shell: "sleep 1; touch {{ hostvars['node1'].home }}/flag"
+      when: inventory_hostname == 'node2'
+    - name: looks
+      stat: {path: "{{ hostvars['node1'].home }}/flag"}
+      delegate_to: node1
+      register: seen
     - {assert: {that: seen.stat.exists}}
   handlers:
     - {name: early, debug: {msg: early}}
@@ -122,7 +129,8 @@ def test_lockstep_is_there_for_those_who_ask(stage: Stage) -> None:
   gather_facts: false
   strategy: linear
   tasks:
-    - {shell: "sleep 1; touch {{ home }}/../shared-{{ inventory_hostname }}", when: inventory_hostname == 'node2'}
+    - shell: "sleep 1; touch {{ home }}/../shared-{{ inventory_hostname }}"
+      when: inventory_hostname == 'node2'
     - {name: peer, stat: {path: "{{ hostvars['node2'].scratch }}/shared-node2"}, register: seen}
     - {assert: {that: seen.stat.exists}}
 """)

@@ -104,7 +104,8 @@ def test_patterns_mean_what_they_mean_to_ansible(inventory: Inventory) -> None:
         from ansible.inventory.manager import InventoryManager
         from ansible.parsing.dataloader import DataLoader
         manager = InventoryManager(loader=DataLoader(), sources=[sys.argv[1]])
-        print(json.dumps({p: [h.name for h in manager.list_hosts(p)] for p in json.loads(sys.argv[2])}))
+        patterns = json.loads(sys.argv[2])
+        print(json.dumps({p: [h.name for h in manager.list_hosts(p)] for p in patterns}))
     """
     asked = [str(inventory.files[0].absolute()), json.dumps(list(MEANINGS))]
     done = subprocess.run(

@@ -1,10 +1,13 @@
-"""Any bytes as an agent's reply: a checked reply, or NotAReply."""
+"""Any bytes as an agent's reply: a checked reply whose change can be shown, or
+InvalidReply."""
 
 from __future__ import annotations
 
 import json
 import time
 
+from playrunner.output.ansible_diff import ansible_diff
+from playrunner.output.diffs import diff_lines
 from playrunner.ssh import limits, replies
 from tests.support.fuzz.surface import as_bytes, fuzzed
 
@@ -39,6 +42,22 @@ SEEDS = [
             "body": 5,
             "parts": [["stdout", 5, True]],
         },
+        {
+            "id": 1,
+            "result": {
+                "changed": True,
+                "rc": 0,
+                "diff": [
+                    {"before": "a\n", "after": "b\n", "before_header": "x", "after_header": "y"},
+                    {"before": {"mode": "0644"}, "after": {"mode": "0600"}},
+                    {"prepared": "+ line"},
+                ],
+            },
+        },
+        {
+            "id": 1,
+            "result": {"changed": True, "rc": 0, "diff": {"before": None, "after": {"a": "b"}}},
+        },
         {"id": 1, "out": "text"},
         {"id": 1, "need": "0" * 64},
         {"id": 1, "passed": True},
@@ -47,11 +66,14 @@ SEEDS = [
 ]
 
 
-@fuzzed("agent_replies", SEEDS, (replies.NotAReply,))
+@fuzzed("agent_replies", SEEDS, (replies.InvalidReply,))
 def test_any_reply_of_an_agent_is_checked_or_refused(text: str) -> None:
     waiting = replies.Outstanding(limits.limits())
-    waiting.add(replies.Asked(1, 0, {"args": {}}, {"rc": int}, time.monotonic()))
+    waiting.add(replies.SentRequest(1, 0, {"args": {}}, {"rc": int}, time.monotonic()))
     frame = replies.parsed(as_bytes(text).partition(b"\n")[0])
     size = replies.body_size(frame, limits.limits())
     reply = replies.checked(frame, b"a" * min(size, 1000))
     waiting.accept(reply)
+    if diff := reply.values.get("diff"):
+        for line in (*diff_lines(diff), *ansible_diff(diff, reply.values)):
+            assert isinstance(line, str)

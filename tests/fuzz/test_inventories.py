@@ -11,7 +11,7 @@ from playrunner.errors import BadInput, PlayrunnerError
 from playrunner.inventory.inventory import read_inventory
 from playrunner.inventory.patterns import select
 from playrunner.ssh.targets import target_of
-from playrunner.variables.host_memory import World
+from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.scope import Scope
 from playrunner.variables.templating import Templar
 from tests.support.fuzz.surface import as_bytes, fuzzed, scratch
@@ -19,13 +19,19 @@ from tests.support.fuzz.surface import as_bytes, fuzzed, scratch
 REPOSITORY = Path(__file__).parents[2]
 CONNECTED_YAML = """
 all:
-  vars: {ansible_user: u, ansible_ssh_common_args: -o ServerAliveInterval=5 -o ConnectTimeout=9 -J jump}
+  vars:
+    ansible_user: u
+    ansible_ssh_common_args: -o ServerAliveInterval=5 -o ConnectTimeout=9 -J jump
   hosts:
     jump: {ansible_host: 192.0.2.1, ansible_port: 2222, ansible_ssh_common_args: ''}
-    n[01:03]: {ansible_host: '192.0.2.{{ 7 }}', ansible_ssh_timeout: 5, ansible_become: true, via: jump}
+    n[01:03]:
+      {ansible_host: '192.0.2.{{ 7 }}', ansible_ssh_timeout: 5, ansible_become: true, via: jump}
     here: {ansible_connection: local, ansible_python_interpreter: auto}
   children:
-    gpu: {hosts: {n01: , n02: {x: [1, {y: 2}]}}, vars: {ansible_group_priority: 5}, children: {inner: {hosts: {n03: }}}}
+    gpu:
+      hosts: {n01: , n02: {x: [1, {y: 2}]}}
+      vars: {ansible_group_priority: 5}
+      children: {inner: {hosts: {n03: }}}
 """
 CONNECTED_INI = """
 jump ansible_host=192.0.2.1 ansible_port=2222 ansible_ssh_common_args=''
@@ -72,9 +78,9 @@ def _read_all(name: str, text: str) -> None:
         inventory = read_inventory([file])
         json.dumps(as_data(inventory))
         as_graph(inventory)
-        world = World(inventory, Templar(), {}, {})
+        run_vars = RunVariables(inventory, Templar(), {}, {})
         for host in select(inventory, "all:!bad")[:5]:
-            target_of(Scope(world, host))
+            target_of(Scope(run_vars, host))
     except BadInput as refused:
         place = refused.place
         assert place is not None, f"names no file: {refused}"

@@ -13,12 +13,23 @@ apiVersion: v1
 kind: Config
 current-context: one
 clusters:
-  - {name: c, cluster: {server: 'https://127.0.0.1:6443', insecure-skip-tls-verify: true, proxy-url: '', tls-server-name: x}}
+  - name: c
+    cluster:
+      server: 'https://127.0.0.1:6443'
+      insecure-skip-tls-verify: true
+      proxy-url: ''
+      tls-server-name: x
   - {name: d, cluster: {server: 'http://127.0.0.1:8080/base', certificate-authority-data: ''}}
 users:
   - {name: u, user: {token: abc}}
   - {name: v, user: {username: a, password: b}}
-  - {name: w, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: 'true', args: [a], env: [{name: A, value: b}]}}}
+  - name: w
+    user:
+      exec:
+        apiVersion: client.authentication.k8s.io/v1
+        command: 'true'
+        args: [a]
+        env: [{name: A, value: b}]
 contexts:
   - {name: one, context: {cluster: c, user: u, namespace: default}}
   - {name: two, context: {cluster: d, user: v}}

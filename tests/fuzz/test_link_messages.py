@@ -1,4 +1,4 @@
-"""Any bytes to the port on which a run's nodes meet: the caller is dropped, the listener goes on."""
+"""Any bytes to the heartbeat port of a run's nodes: the client is dropped, the listener goes on."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SEALED = ['{"beat": 1}', '{"failure": {"rank": 0, "lines": ["a"]}}', "[]", '"x"'
 
 
 @cache
-def centre() -> Any:
-    return heartbeat_link.Centre(
+def server() -> Any:
+    return heartbeat_link.HeartbeatServer(
         "127.0.0.1", 0, TOKEN, ["node-1"], selectors.DefaultSelector(), lambda _: None
     )  # type: ignore[arg-type, call-arg]
 
@@ -36,7 +36,7 @@ def test_any_caller_of_the_link_port_is_heard_or_dropped(text: str) -> None:
         theirs, mine = line.recv(100).strip(), b"1" * 32
         line.sendall(b"%b %b node-1\n" % (mine, seal.mac(TOKEN, b"node", theirs, mine, b"node-1")))
         _hear_all(peer)
-        assert centre().peers, "a node of the run is let in"
+        assert server().peers, "a node of the run is let in"
         sealed = seal.Seal(TOKEN, (theirs, mine), "to the first")
         line.sendall(sealed.closed(as_bytes(text).replace(b"\n", b" ")[:4000]) + b"\n")
         for message in _hear_all(peer):
@@ -45,15 +45,15 @@ def test_any_caller_of_the_link_port_is_heard_or_dropped(text: str) -> None:
 
 class _connected:
     def __enter__(self) -> tuple[socket.socket, Any]:
-        self.line = socket.create_connection(centre().listener.getsockname())
-        centre().listener.setblocking(True)
-        centre().accept()
-        return self.line, centre().strangers[-1]
+        self.line = socket.create_connection(server().listener.getsockname())
+        server().listener.setblocking(True)
+        server().accept()
+        return self.line, server().unauthenticated[-1]
 
     def __exit__(self, *_: object) -> None:
         self.line.close()
-        for peer in [*centre().strangers, *centre().peers.values()]:
-            centre().drop(peer)
+        for peer in [*server().unauthenticated, *server().peers.values()]:
+            server().drop(peer)
 
 
 def _hear_all(peer: Any) -> list[Any]:
@@ -61,4 +61,4 @@ def _hear_all(peer: Any) -> list[Any]:
     ready.register(peer.line, selectors.EVENT_READ)
     ready.select(2)
     ready.close()
-    return list(centre().hear(peer))
+    return list(server().receive(peer))

@@ -37,7 +37,8 @@ EVERY_KEYWORD = """
       command: echo {{ item }} creates=/x
       args: {chdir: /tmp}
       loop: [1, 2]
-      loop_control: {loop_var: item, index_var: n, label: x, pause: 1, extended: true, break_when: item == 2}
+      loop_control:
+        {loop_var: item, index_var: n, label: x, pause: 1, extended: true, break_when: item == 2}
       register: r
       until: r.rc == 0
       retries: 3

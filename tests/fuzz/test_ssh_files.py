@@ -11,7 +11,7 @@ from playrunner.errors import PlayrunnerError
 from playrunner.inventory.inventory import read_inventory
 from playrunner.ssh import hostkeys
 from playrunner.ssh.targets import target_of
-from playrunner.variables.host_memory import World
+from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.scope import Scope
 from playrunner.variables.templating import Templar
 from tests.support.fuzz.surface import as_bytes, fuzzed, scratch
@@ -51,7 +51,7 @@ def test_any_ssh_configuration_is_read_or_refused(text: str) -> None:
     inventory = scratch("hosts.yaml")
     inventory.write_text(f"all: {{hosts: {{n1: {{ansible_ssh_common_args: -F {file}}}}}}}\n")
     try:
-        target_of(Scope(World(read_inventory([inventory]), Templar(), {}, {}), "n1"))
+        target_of(Scope(RunVariables(read_inventory([inventory]), Templar(), {}, {}), "n1"))
     finally:
         file.unlink()
 
@@ -62,7 +62,7 @@ def test_any_known_hosts_file_is_read(text: str) -> None:
     file.write_bytes(as_bytes(text))
     try:
         for name in ("n1", "[n1]:2222", "a.example", "|1|", "*"):
-            hostkeys.judge([str(file)], [name, "n1"], OFFERED)  # type: ignore[attr-defined]
+            hostkeys.key_status([str(file)], [name, "n1"], OFFERED)  # type: ignore[attr-defined]
             hostkeys.known_kinds([str(file)], [name])  # type: ignore[attr-defined]
     finally:
         file.unlink()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from playrunner.errors import BadInput
-from playrunner.playbook.roles import bring_role
-from playrunner.playbook.steps import Surroundings, load_step_file
+from playrunner.playbook.roles import import_role
+from playrunner.playbook.steps import load_step_file
+from playrunner.playbook.surroundings import Surroundings
 from tests.support.fuzz.surface import as_bytes, fuzzed, scratch
 
 FILES = sorted((Path(__file__).parents[2] / "roles").glob("*/tasks/*.yaml"))
@@ -18,7 +19,7 @@ def test_any_task_file_is_loaded_or_refused(text: str) -> None:
     file = scratch("tasks.yaml")
     file.write_bytes(as_bytes(text))
     try:
-        load_step_file(file, Surroundings(file.parent, file.parent, bring_role=bring_role))
+        load_step_file(file, Surroundings(file.parent, file.parent, import_role=import_role))
     except BadInput as refused:
         assert refused.place is not None and refused.place.file, f"names no file: {refused}"
         raise

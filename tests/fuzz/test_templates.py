@@ -6,7 +6,7 @@ from functools import cache
 
 from playrunner.errors import PlayrunnerError
 from playrunner.inventory.inventory import read_inventory
-from playrunner.variables.host_memory import World
+from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.scope import Scope
 from playrunner.variables.templating import Templar
 from tests.support.fuzz.surface import fuzzed
@@ -44,7 +44,7 @@ def scope() -> Scope:
     inventory = read_inventory(["n1,n2,"])
     text = "a: [1, {b: 2}]\n"
     return Scope(
-        World(
+        RunVariables(
             inventory,
             Templar(),
             {"a": 1, "l": [1, "2", {"x": 3}], "m": {"k": {"b": [1]}}, "text": text},
@@ -57,7 +57,7 @@ def scope() -> Scope:
 @fuzzed("templates", SEEDS, (PlayrunnerError,), structured=False)
 def test_any_template_is_rendered_or_refused(text: str) -> None:
     here = scope()
-    templar = here.world.templar
+    templar = here.run_vars.templar
     templar.check_syntax(text)
     templar.check_expression(text)
     refused = None

@@ -20,7 +20,10 @@ HELPER = """#!/bin/sh
 # A docker-credential helper that keeps what it is told in a file.
 case "$1" in
   store) cat > "$STORE" ;;
-  get) read -r asked; grep -q "\\"$asked\\"" "$STORE" 2>/dev/null || { echo "credentials not found"; exit 1; }; cat "$STORE" ;;
+  get)
+    read -r asked
+    grep -q "\\"$asked\\"" "$STORE" 2>/dev/null || { echo "credentials not found"; exit 1; }
+    cat "$STORE" ;;
 esac
 """
 

@@ -71,7 +71,7 @@ def test_a_file_that_changes_between_tag_and_build_is_noticed(code: Path) -> Non
     (code / "main.py").write_text("print(2)\n")
 
     with pytest.raises(Failed, match="have changed since its tag was worked out"):
-        wanted.pieces()
+        wanted.files()
 
 
 def test_a_recipe_survives_its_way_through_a_playbook(code: Path) -> None:
@@ -88,9 +88,9 @@ def test_a_workspace_cannot_overwrite_system_folders(code: Path, name: str) -> N
     with pytest.raises(
         Failed, match=rf"{name} at its root would overwrite the image's own /{name}"
     ):
-        context.pieces_of(sources_of({}, str(code)))
+        context.files_of(sources_of({}, str(code)))
     (code / ".dockerignore").write_text(f"{name}\n")
-    kept = [piece.dest for piece in context.pieces_of(sources_of({}, str(code)))]
+    kept = [file.dest for file in context.files_of(sources_of({}, str(code)))]
     assert kept == ["workspace/inner/data.txt", "workspace/main.py"]
 
 
@@ -100,7 +100,7 @@ def test_a_file_that_looks_like_a_secret_is_refused(code: Path, name: str) -> No
     (code / name).write_text("x")
 
     with pytest.raises(Failed, match="looks like a secret"):
-        context.pieces_of([Source(str(code), "code")])
+        context.files_of([Source(str(code), "code")])
 
 
 def test_a_secret_as_a_build_argument_is_refused(code: Path) -> None:
@@ -120,7 +120,7 @@ def test_what_is_laid_out_is_what_was_hashed(code: Path, tmp_path: Path) -> None
     place = tmp_path / "out"
     place.mkdir()
 
-    context.lay_out(place, TEXT, made(code).pieces())
+    context.lay_out(place, TEXT, made(code).files())
 
     files = sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
     assert files == ["Dockerfile", "code/inner/data.txt", "code/main.py"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("oras", reason="registries need oras: pip install playrunner[images]")
+pytest.importorskip("oras", reason="registries need oras: pip install playrunner[image]")
 
 from playrunner.cloud.resource import Refused
 from playrunner.errors import HostUnreachable

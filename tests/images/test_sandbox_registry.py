@@ -52,7 +52,7 @@ def test_it_comes_up_once_asks_for_a_login_and_goes(state: Path) -> None:
 
     assert sandbox(state, "down", "--only", "registry").returncode == 0
     assert not (state / "sandbox").exists()
-    assert sandbox(state, "status").stdout.startswith("nothing is up")
+    assert sandbox(state, "status").stdout.startswith("nothing is running")
 
 
 def test_one_that_was_killed_comes_back_at_the_same_address_with_its_images(state: Path) -> None:

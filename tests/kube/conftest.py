@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from playrunner.sandbox.kube.process import process
-from tests.support.kube.addon_stage import ROOT, Stage
+from tests.support.kube.addon_stage import ROOT, AddonStage
 from tests.support.kube.module_stage import Api
 
 
@@ -33,10 +33,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 
 
 @pytest.fixture
-def stage(cluster: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+def stage(cluster: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AddonStage]:
     monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(ROOT)
-    made = Stage(cluster, tmp_path, f"t{secrets.token_hex(4)}")
+    made = AddonStage(cluster, tmp_path, f"t{secrets.token_hex(4)}")
     try:
         yield made
     finally:

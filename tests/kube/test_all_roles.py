@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from tests.support.kube.account import account, storage  # noqa: F401
-from tests.support.kube.addon_stage import ROOT, Stage
+from tests.support.kube.addon_stage import ROOT, AddonStage
 from tests.support.kube.module_stage import Api
 from tests.support.kube.rendering import rendered
 
@@ -129,7 +129,7 @@ PASSING = {"events", "leases", "endpointslices", "componentstatuses"}
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")
-def test_all_roles_come_are_left_alone_and_go(storage: Stage) -> None:
+def test_all_roles_come_are_left_alone_and_go(storage: AddonStage) -> None:
     gpu = storage.machine("gpu", "g4dn.xlarge", {"nvidia.com/gpu": 1})
     trainium = storage.machine(
         "trainium", "trn1.32xlarge", {"aws.amazon.com/neuron": 16, "vpc.amazonaws.com/efa": 8}
@@ -211,7 +211,7 @@ def everything(api: Api) -> set[str]:
     return found
 
 
-def _all_at_once(stage: Stage) -> str:
+def _all_at_once(stage: AddonStage) -> str:
     """The same roles in one play: a second time for each of them."""
     file = stage.folder / "all.yaml"
     roles = [role.replace("-", "_") for role in ROLES]
@@ -219,7 +219,7 @@ def _all_at_once(stage: Stage) -> str:
     return str(file)
 
 
-def _agree_with_the_facts(stage: Stage) -> None:
+def _agree_with_the_facts(stage: AddonStage) -> None:
     """All of one namespace are asked for at once, and shown in the order they were asked for."""
     for place in sorted({what.partition(" ")[2] for what in FACTS}):
         names = [what.partition(" ")[0] for what in FACTS if what.partition(" ")[2] == place]
@@ -249,7 +249,7 @@ def _at(thing: Any, path: str) -> str:
     return " ".join(str(one).lower() if isinstance(one, bool) else str(one) for one in found)
 
 
-def _kubectl(stage: Stage, *words: str) -> Any:
+def _kubectl(stage: AddonStage, *words: str) -> Any:
     environment = {**os.environ, "KUBECONFIG": str(stage.api.kubeconfig), "HOME": str(stage.folder)}
     ran = subprocess.run(
         ["kubectl", *words],

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.kube.addon_stage import Stage
+from tests.support.kube.addon_stage import AddonStage
 
 BARE = {"cpu": "127920m", "memory": "511Gi"}
 WHOLE = {
@@ -17,7 +17,7 @@ WHOLE = {
 
 
 def test_devices_that_register_late_are_counted_and_a_second_run_changes_nothing(
-    stage: Stage,
+    stage: AddonStage,
 ) -> None:
     early, late = (
         stage.node(name, "trn1.32xlarge", offers, {"group": "trn1-32xl-ng1"})
@@ -36,7 +36,7 @@ def test_devices_that_register_late_are_counted_and_a_second_run_changes_nothing
     assert stage.create("volcano", **_sized(stage)).changed == []
 
 
-def test_devices_that_never_come_are_named_and_the_rest_counts(stage: Stage) -> None:
+def test_devices_that_never_come_are_named_and_the_rest_counts(stage: AddonStage) -> None:
     node = stage.node("poor", "trn1.32xlarge", BARE, {"group": "trn1-32xl-ng1"})
     made = stage.create("volcano", volcano_devices_timeout=1, **_sized(stage))
     assert made.code == 0, made.messages
@@ -44,7 +44,7 @@ def test_devices_that_never_come_are_named_and_the_rest_counts(stage: Stage) -> 
     assert sorted(_capability(stage)) == ["cpu", "memory"]
 
 
-def test_looking_ahead_showing_and_deleting_wait_for_no_device(stage: Stage) -> None:
+def test_looking_ahead_showing_and_deleting_wait_for_no_device(stage: AddonStage) -> None:
     stage.node("poor", "trn1.32xlarge", BARE, {"group": "trn1-32xl-ng1"})
     patient = {"volcano_devices_timeout": 3600, **_sized(stage)}
     foreseen = stage.create("volcano", check=True, **patient)
@@ -55,7 +55,7 @@ def test_looking_ahead_showing_and_deleting_wait_for_no_device(stage: Stage) -> 
     )
 
 
-def _sized(stage: Stage) -> dict[str, Any]:
+def _sized(stage: AddonStage) -> dict[str, Any]:
     """Only the test's own nodes count, and they are of a group that has Neuron devices and EFA
     cards."""
     return {
@@ -72,7 +72,7 @@ def _sized(stage: Stage) -> dict[str, Any]:
     }
 
 
-def _capability(stage: Stage) -> dict[str, str]:
+def _capability(stage: AddonStage) -> dict[str, str]:
     return dict(
         stage.object("scheduling.volcano.sh/v1beta1", "queues", "test")["spec"]["capability"]
     )

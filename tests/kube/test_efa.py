@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.kube.addon_stage import Stage
+from tests.support.kube.addon_stage import AddonStage
 from tests.support.kube.rendering import ROOT, container_of, rendered
 
 NAME = "aws-efa-k8s-device-plugin-daemonset"
@@ -69,21 +69,21 @@ def test_its_image_comes_from_the_region_of_the_nodes(monkeypatch: pytest.Monkey
     )
 
 
-def test_pods_that_cannot_be_configured_have_the_plugin_made_anew(stage: Stage) -> None:
+def test_pods_that_cannot_be_configured_have_the_plugin_made_anew(stage: AddonStage) -> None:
     node = stage.machine("p4d", "p4d.24xlarge", {"vpc.amazonaws.com/efa": 4})
-    stage.mishap(**HELD_UP, times=1)
+    stage.inject_fault(**HELD_UP, times=1)
     made = stage.create("efa", efa_timeout=90)
     assert made.code == 0, made.messages
-    assert stage.mishaps()[0]["struck"] == 1, "the race was lost once"
+    assert stage.injected_faults()[0]["struck"] == 1, "the race was lost once"
     stage.awaited(lambda: stage.allocatable(node, "vpc.amazonaws.com/efa") == "4")
     assert stage.create("efa").changed == []
     assert stage.delete("efa").code == 0
     assert stage.object("apps/v1", "daemonsets", NAME, "kube-system") is None
 
 
-def test_a_race_that_is_always_lost_ends_with_its_cause(stage: Stage) -> None:
+def test_a_race_that_is_always_lost_ends_with_its_cause(stage: AddonStage) -> None:
     stage.machine("p4d", "p4d.24xlarge", {"vpc.amazonaws.com/efa": 4})
-    stage.mishap(**HELD_UP)
+    stage.inject_fault(**HELD_UP)
     lost = stage.create("efa", efa_timeout=5)
     assert lost.code == 2 and "CreateContainerConfigError" in lost.messages, lost.messages
-    assert 1 <= stage.mishaps()[0]["struck"] <= 4, "once, and three times anew at most"
+    assert 1 <= stage.injected_faults()[0]["struck"] <= 4, "once, and three times anew at most"

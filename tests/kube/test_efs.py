@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.sandbox.kube.controllers.steering import steer
+from playrunner.sandbox.kube.controllers.control import control_request
 from tests.support.aws.sandbox import PretendAws
 from tests.support.kube.account import account, storage  # noqa: F401
-from tests.support.kube.addon_stage import Stage
+from tests.support.kube.addon_stage import AddonStage
 from tests.support.kube.rendering import container_of
 
 
-def test_efs_comes_once_and_goes_without_a_trace(storage: Stage, account: PretendAws) -> None:
+def test_efs_comes_once_and_goes_without_a_trace(storage: AddonStage, account: PretendAws) -> None:
     foreseen = storage.create("efs", check=True)
     assert foreseen.code == 0 and "failed" not in foreseen.statuses.values(), foreseen.messages
     assert storage.object("storage.k8s.io/v1", "csidrivers", "efs.csi.aws.com") is None
@@ -43,7 +43,7 @@ def test_efs_comes_once_and_goes_without_a_trace(storage: Stage, account: Preten
 
 
 def test_without_a_cluster_only_the_file_system_is_made(
-    storage: Stage, account: PretendAws
+    storage: AddonStage, account: PretendAws
 ) -> None:
     made = storage.create("efs", kubeconfig="")
     assert made.code == 0, made.messages
@@ -53,7 +53,7 @@ def test_without_a_cluster_only_the_file_system_is_made(
 
 
 def test_every_namespace_gets_a_claim_and_one_that_is_not_asked_for_any_more_goes(
-    storage: Stage,
+    storage: AddonStage,
 ) -> None:
     other = f"{storage.own}-jobs"
     storage.api.call("POST", "/api/v1/namespaces", {"metadata": {"name": other}})
@@ -70,7 +70,7 @@ def test_every_namespace_gets_a_claim_and_one_that_is_not_asked_for_any_more_goe
 
 
 def test_what_somebody_else_keeps_on_it_is_named_and_stays(
-    storage: Stage, account: PretendAws
+    storage: AddonStage, account: PretendAws
 ) -> None:
     """Their claim's volume would be left without a driver to delete it."""
     made = storage.create("efs")
@@ -110,13 +110,13 @@ def test_what_somebody_else_keeps_on_it_is_named_and_stays(
 
 
 def test_a_claim_whose_volume_is_not_made_says_why_and_is_taken_up_again_or_goes(
-    storage: Stage,
+    storage: AddonStage,
 ) -> None:
     said = (
         "rpc error: code = Unauthenticated desc = Access Denied. Please ensure you have the right"
         " AWS permissions"
     )
-    storage.mishap(kind="volume", match="efs-sc", message=said)
+    storage.inject_fault(kind="volume", match="efs-sc", message=said)
     assert storage.create("efs", efs_claim_timeout=1).code == 2
     storage.awaited(
         lambda: [
@@ -134,13 +134,13 @@ def test_a_claim_whose_volume_is_not_made_says_why_and_is_taken_up_again_or_goes
     assert storage.object("v1", "persistentvolumeclaims", "efs-claim", "default") is None
     assert storage.object("storage.k8s.io/v1", "storageclasses", "efs-sc") is None
     assert storage.create("efs", efs_claim_timeout=1).code == 2
-    steer(storage.sandbox, "DELETE", "mishaps")
+    control_request(storage.sandbox, "DELETE", "faults")
     mended = storage.create("efs")
     assert mended.code == 0 and _phase(storage, "default") == "Bound", mended.messages
 
 
 def test_the_driver_has_a_role_of_its_own_where_the_cluster_is_on_eks(
-    storage: Stage, account: PretendAws
+    storage: AddonStage, account: PretendAws
 ) -> None:
     _, subnets = account.network(("us-west-2a", "us-west-2b"))
     account.cluster(subnets, storage.own)
@@ -163,12 +163,12 @@ def test_the_driver_has_a_role_of_its_own_where_the_cluster_is_on_eks(
     }
 
 
-def _phase(stage: Stage, namespace: str) -> str:
+def _phase(stage: AddonStage, namespace: str) -> str:
     claim = stage.object("v1", "persistentvolumeclaims", "efs-claim", namespace)
     return str(((claim or {}).get("status") or {}).get("phase", ""))
 
 
-def _driver_is_as_the_facts_have_it(stage: Stage) -> None:
+def _driver_is_as_the_facts_have_it(stage: AddonStage) -> None:
     controller = stage.object("apps/v1", "deployments", "efs-csi-controller", "kube-system")
     pod: dict[str, Any] = controller["spec"]["template"]["spec"]
     assert controller["spec"]["replicas"] == 2 and pod["hostNetwork"] is True

@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 import yaml
 
 from tests.modules.k8s.test_ready import later
-from tests.support.kube.addon_stage import PATIENCE_SECONDS, Stage
+from tests.support.kube.addon_stage import PATIENCE_SECONDS, AddonStage
 from tests.support.kube.rendering import container_of
 from tests.support.kube.request_gate import Gate
 
 KIND = "elasticjobs.elastic.pytorch.org"
 
 
-def test_elastic_comes_once_and_goes_without_a_trace(stage: Stage) -> None:
+def test_elastic_comes_once_and_goes_without_a_trace(stage: AddonStage) -> None:
     foreseen = stage.create("elastic", check=True)
     assert set(foreseen.statuses.values()) == {"changed"}, foreseen.messages
     assert stage.object("v1", "namespaces", "elastic-job") is None
@@ -38,8 +38,8 @@ def test_elastic_comes_once_and_goes_without_a_trace(stage: Stage) -> None:
     )
 
 
-def test_a_job_keeps_its_status_and_fields_that_we_do_not_know(stage: Stage) -> None:
-    """The controller writes the status with the whole object: a status subresource would drop it."""
+def test_a_job_keeps_its_status_and_fields_that_we_do_not_know(stage: AddonStage) -> None:
+    """The controller writes the status with the whole object: a subresource would drop it."""
     made = stage.create("elastic")
     assert made.code == 0, made.messages
     jobs = "/apis/elastic.pytorch.org/v1alpha1/namespaces/elastic-job/elasticjobs"
@@ -82,7 +82,7 @@ def test_a_job_keeps_its_status_and_fields_that_we_do_not_know(stage: Stage) -> 
         assert refused["kind"] == "Status" and refused["code"] == 422, refused
 
 
-def test_a_kind_that_is_not_served_yet_is_waited_for(stage: Stage, pretend: None) -> None:
+def test_a_kind_that_is_not_served_yet_is_waited_for(stage: AddonStage, pretend: None) -> None:
     stage.api.call("POST", "/_sandbox/settings", {"established": 2.0})
     try:
         made = stage.create("elastic")
@@ -92,7 +92,7 @@ def test_a_kind_that_is_not_served_yet_is_waited_for(stage: Stage, pretend: None
     assert stage.objects("elastic.pytorch.org/v1alpha1", "elasticjobs") == []
 
 
-def test_an_api_server_that_restarts_in_the_middle_is_waited_for(stage: Stage) -> None:
+def test_an_api_server_that_restarts_in_the_middle_is_waited_for(stage: AddonStage) -> None:
     """The runner sees it go and come back: all connections end, and for a while nobody listens."""
     gate = Gate(urlsplit(stage.api.server).port or 0)
     content = yaml.safe_load(stage.api.kubeconfig.read_text())
@@ -120,7 +120,7 @@ def test_an_api_server_that_restarts_in_the_middle_is_waited_for(stage: Stage) -
         gate.close()
 
 
-def _is_as_the_guide_has_it(stage: Stage) -> None:
+def _is_as_the_guide_has_it(stage: AddonStage) -> None:
     deployment = stage.object("apps/v1", "deployments", "elastic-job-k8s-controller", "elastic-job")
     container = container_of(deployment)
     assert container["image"] == "torchelastic/kubernetes:0.1.0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tests.support.kube.addon_stage import Stage
+from tests.support.kube.addon_stage import AddonStage
 from tests.support.kube.rendering import ROOT, container_of, rendered
 
 
@@ -51,7 +51,7 @@ def test_it_has_every_shape_of_the_guides(
     assert container_of(body)["readinessProbe"]["httpGet"] == {"path": "/health", "port": 2379}
 
 
-def test_it_comes_is_found_by_its_services_and_goes(stage: Stage) -> None:
+def test_it_comes_is_found_by_its_services_and_goes(stage: AddonStage) -> None:
     home = stage.namespace()
     wanted = {"etcd_namespace": home, "etcd_services": ["etcd-server", "etcd-client"]}
     made = stage.create("etcd", **wanted)
@@ -69,14 +69,16 @@ def test_it_comes_is_found_by_its_services_and_goes(stage: Stage) -> None:
     assert stage.object("apps/v1", "deployments", "etcd", home) is None
 
 
-def test_without_its_namespace_the_error_names_it(stage: Stage) -> None:
+def test_without_its_namespace_the_error_names_it(stage: AddonStage) -> None:
     made = stage.create("etcd", etcd_namespace="elastic-job-of-nobody")
     assert made.code == 2 and 'there is no namespace "elastic-job-of-nobody"' in made.messages, (
         made.messages
     )
 
 
-def test_a_namespace_stuck_on_a_finalizer_is_explained_when_a_role_wants_in(stage: Stage) -> None:
+def test_a_namespace_stuck_on_a_finalizer_is_explained_when_a_role_wants_in(
+    stage: AddonStage,
+) -> None:
     home = stage.namespace()
     held = {"metadata": {"name": "held", "finalizers": ["example.com/guard"]}}
     assert (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.kube.addon_stage import ROOT, Stage
+from tests.support.kube.addon_stage import ROOT, AddonStage
 
 FOLDER = ROOT.parent / "shared" / "data" / "crds"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
-def theirs(stage: Stage, request: pytest.FixtureRequest) -> Iterator[list[dict[str, Any]]]:
+def theirs(stage: AddonStage, request: pytest.FixtureRequest) -> Iterator[list[dict[str, Any]]]:
     """The definitions of one operator, applied as its own installation would."""
     old = int("".join(filter(str.isdigit, stage.api.call("GET", "/version")["minor"]))) < 25
     bodies = [yaml.safe_load(_file(name, old).read_text()) for name in FILES[request.param]]
@@ -56,7 +56,7 @@ def theirs(stage: Stage, request: pytest.FixtureRequest) -> Iterator[list[dict[s
 
 @pytest.mark.parametrize(("role", "theirs"), [(role, role) for role in FILES], indirect=["theirs"])
 def test_definitions_of_the_operator_itself_are_used_and_stay(
-    stage: Stage, role: str, theirs: list[dict[str, Any]]
+    stage: AddonStage, role: str, theirs: list[dict[str, Any]]
 ) -> None:
     made = stage.create(role)
     assert made.code == 0, made.messages
@@ -78,7 +78,7 @@ def _file(name: str, old: bool) -> Path:
     return reduced if old and reduced.is_file() else FOLDER / f"{name}.yaml"
 
 
-def _established(stage: Stage, name: str) -> Any:
+def _established(stage: AddonStage, name: str) -> Any:
     found = stage.api.get(f"{CRDS}/{name}")
     told = {
         one["type"]: one["status"]

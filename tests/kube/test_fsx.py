@@ -7,11 +7,11 @@ from typing import Any
 
 from tests.support.aws.sandbox import PretendAws
 from tests.support.kube.account import account, storage  # noqa: F401
-from tests.support.kube.addon_stage import Stage
+from tests.support.kube.addon_stage import AddonStage
 from tests.support.kube.rendering import container_of
 
 
-def test_fsx_comes_once_and_goes_without_a_trace(storage: Stage, account: PretendAws) -> None:
+def test_fsx_comes_once_and_goes_without_a_trace(storage: AddonStage, account: PretendAws) -> None:
     foreseen = storage.create("fsx", check=True)
     assert foreseen.code == 0 and "failed" not in foreseen.statuses.values(), foreseen.messages
     assert storage.object("storage.k8s.io/v1", "csidrivers", "fsx.csi.aws.com") is None
@@ -43,7 +43,7 @@ def test_fsx_comes_once_and_goes_without_a_trace(storage: Stage, account: Preten
     assert account.client("fsx").describe_file_systems()["FileSystems"] == []
 
 
-def test_two_namespaces_share_the_one_file_system(storage: Stage, account: PretendAws) -> None:
+def test_two_namespaces_share_the_one_file_system(storage: AddonStage, account: PretendAws) -> None:
     other = f"{storage.own}-jobs"
     storage.api.call("POST", "/api/v1/namespaces", {"metadata": {"name": other}})
     try:
@@ -72,7 +72,7 @@ def test_two_namespaces_share_the_one_file_system(storage: Stage, account: Prete
         storage.api.call("DELETE", f"/api/v1/namespaces/{other}")
 
 
-def _class_is_as_the_facts_have_it(stage: Stage, system: dict[str, Any]) -> None:
+def _class_is_as_the_facts_have_it(stage: AddonStage, system: dict[str, Any]) -> None:
     chosen = stage.object("storage.k8s.io/v1", "storageclasses", "fsx-sc")
     assert (chosen["provisioner"], chosen["mountOptions"]) == ("fsx.csi.aws.com", ["flock"])
     told = chosen["parameters"]
@@ -91,7 +91,7 @@ def _class_is_as_the_facts_have_it(stage: Stage, system: dict[str, Any]) -> None
     }
 
 
-def _driver_is_as_the_facts_have_it(stage: Stage) -> None:
+def _driver_is_as_the_facts_have_it(stage: AddonStage) -> None:
     driver = stage.object("storage.k8s.io/v1", "csidrivers", "fsx.csi.aws.com")["spec"]
     assert (driver["attachRequired"], driver["podInfoOnMount"], driver["volumeLifecycleModes"]) == (
         False,

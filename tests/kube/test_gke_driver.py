@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.kube.addon_stage import Stage
+from tests.support.kube.addon_stage import AddonStage
 from tests.support.kube.rendering import ROOT, rendered
 
 NAME = "nvidia-driver-installer"
@@ -43,7 +43,7 @@ def test_it_is_the_installer_of_the_guides(monkeypatch: pytest.MonkeyPatch) -> N
     ]
 
 
-def test_with_a_pool_at_size_0_it_is_ready(stage: Stage) -> None:
+def test_with_a_pool_at_size_0_it_is_ready(stage: AddonStage) -> None:
     made = stage.create("gke_driver", gke_driver_timeout=60)
     assert made.code == 0, made.messages
     assert (
@@ -55,7 +55,7 @@ def test_with_a_pool_at_size_0_it_is_ready(stage: Stage) -> None:
     assert stage.create("gke_driver").changed == []
 
 
-def test_it_runs_on_gpu_nodes_that_have_no_driver_of_their_own(stage: Stage) -> None:
+def test_it_runs_on_gpu_nodes_that_have_no_driver_of_their_own(stage: AddonStage) -> None:
     labels = {"cloud.google.com/gke-accelerator": "nvidia-tesla-a100"}
     bare = stage.machine("a100", "a2-highgpu-8g", {"nvidia.com/gpu": 8}, labels)
     own_driver = {**labels, "cloud.google.com/gke-gpu-driver-version": "default"}

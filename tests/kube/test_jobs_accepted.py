@@ -11,7 +11,7 @@ import pytest
 
 from playrunner.kube.client.client import MANAGER
 from tests.launch.unit.cluster.facts.guides import JOBS
-from tests.support.kube.addon_stage import ROOT, Stage
+from tests.support.kube.addon_stage import ROOT, AddonStage
 from tests.support.kube.definitions import FILES, FOLDER, defined, minor_version, ours, theirs
 from tests.support.kube.webhook import Webhook
 from tests.support.launch.rendering import rendered
@@ -47,7 +47,7 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("whose", [pytest.param("theirs", marks=needs_theirs), "ours"])
 @pytest.mark.parametrize("role", FILES)
 def test_every_job_is_taken_as_it_is_and_nothing_of_it_is_dropped(
-    stage: Stage, role: str, whose: str
+    stage: AddonStage, role: str, whose: str
 ) -> None:
     namespace = stage.namespace()
     with defined(stage, [theirs(stage, role) if whose == "theirs" else ours(role)]):
@@ -56,7 +56,7 @@ def test_every_job_is_taken_as_it_is_and_nothing_of_it_is_dropped(
                 _is_taken(stage, thing, guide)
 
 
-def test_jobs_that_need_no_operator_are_taken_as_they_are(stage: Stage) -> None:
+def test_jobs_that_need_no_operator_are_taken_as_they_are(stage: AddonStage) -> None:
     if minor_version(stage) < INDEXED:
         pytest.skip(f"Indexed Jobs came with 1.{INDEXED}; a launch on this server is refused")
     namespace = stage.namespace()
@@ -80,7 +80,7 @@ def test_jobs_that_need_no_operator_are_taken_as_they_are(stage: Stage) -> None:
     ],
 )
 def test_a_field_that_an_operator_does_not_know_is_named(
-    stage: Stage, role: str, guide: str, path: tuple[str, ...], typo: str
+    stage: AddonStage, role: str, guide: str, path: tuple[str, ...], typo: str
 ) -> None:
     if minor_version(stage) < NAMING:
         pytest.skip(f"servers before 1.{NAMING} drop unknown fields of custom kinds in silence")
@@ -107,8 +107,8 @@ def test_our_definitions_spell_out_every_field_that_jobs_have(role: str) -> None
         assert list(_unspelled(thing["spec"], schema)) == [], guide
 
 
-def test_a_wrong_field_in_a_pod_is_named_before_anything_is_submitted(stage: Stage) -> None:
-    """Our definitions leave pods open, and an operator that meets such a field drops it in silence."""
+def test_a_wrong_field_in_a_pod_is_named_before_anything_is_submitted(stage: AddonStage) -> None:
+    """Our definitions leave pods open, and an operator silently drops such a field."""
     namespace = _ground(stage)
     with defined(stage, [ours("kubeflow")]):
         stage.variables["train_tolerations"] = [{"key": "dedicated", "operater": "Exists"}]
@@ -129,7 +129,7 @@ def test_a_wrong_field_in_a_pod_is_named_before_anything_is_submitted(stage: Sta
         assert there["metadata"]["labels"]["playrunner.io/training"] == "gpt2-micro-smoke"
 
 
-def test_a_policy_against_pods_that_nobody_owns_does_not_stop_a_launch(stage: Stage) -> None:
+def test_a_policy_against_pods_that_nobody_owns_does_not_stop_a_launch(stage: AddonStage) -> None:
     namespace = _ground(stage)
     rule = {
         "apiGroups": [""],
@@ -183,7 +183,7 @@ def test_a_policy_against_pods_that_nobody_owns_does_not_stop_a_launch(stage: St
         assert sound.code == 0, sound.text
 
 
-def _ground(stage: Stage) -> str:
+def _ground(stage: AddonStage) -> str:
     """A namespace where a run has all that it needs."""
     namespace = stage.namespace()
     stage.claim(namespace, "data")
@@ -224,7 +224,7 @@ def _launcher(guide: str) -> str:
     return guide.split()[0].rstrip(",")
 
 
-def _is_taken(stage: Stage, thing: dict[str, Any], guide: str) -> None:
+def _is_taken(stage: AddonStage, thing: dict[str, Any], guide: str) -> None:
     """By a dry run that leaves nothing, by a creation, and as it is read back; then it goes again,
     for the next one's sake."""
     place = _place(thing)
@@ -243,7 +243,7 @@ def _is_taken(stage: Stage, thing: dict[str, Any], guide: str) -> None:
     stage.awaited(lambda: stage.api.get(place) is None)
 
 
-def _apply(stage: Stage, thing: Mapping[str, Any], more: str = "") -> dict[str, Any]:
+def _apply(stage: AddonStage, thing: Mapping[str, Any], more: str = "") -> dict[str, Any]:
     """As k8s.manifest does."""
     query = f"fieldManager={MANAGER}&force=false&fieldValidation=Strict{more}"
     return dict(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.kube.addon_stage import ROOT, Stage
+from tests.support.kube.addon_stage import ROOT, AddonStage
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="there i
 class Kubectl:
     """The real client, as somebody who is not us."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: AddonStage) -> None:
         self.stage = stage
 
     def __call__(self, *words: str, code: int = 0) -> str:
@@ -47,7 +47,7 @@ class Kubectl:
         return str(path)
 
 
-def test_queues_and_jobs_of_volcano_answer_to_their_short_names(stage: Stage) -> None:
+def test_queues_and_jobs_of_volcano_answer_to_their_short_names(stage: AddonStage) -> None:
     made, kubectl = stage.create("volcano"), Kubectl(stage)
     assert made.code == 0, made.messages
     assert "test" in kubectl("get", "q") and "No resources found" in kubectl(
@@ -73,7 +73,7 @@ def test_queues_and_jobs_of_volcano_answer_to_their_short_names(stage: Stage) ->
     assert _weight(stage) == 1
 
 
-def test_jobs_of_kubeflow_are_listed_with_their_state_and_can_be_scaled(stage: Stage) -> None:
+def test_jobs_of_kubeflow_are_listed_with_their_state_and_can_be_scaled(stage: AddonStage) -> None:
     made, kubectl = stage.create("kubeflow", versions="guide"), Kubectl(stage)
     assert made.code == 0, made.messages
     place = stage.namespace()
@@ -99,5 +99,5 @@ def test_jobs_of_kubeflow_are_listed_with_their_state_and_can_be_scaled(stage: S
     kubectl("delete", "pytorchjob", "fsdp", "-n", place)
 
 
-def _weight(stage: Stage) -> int:
+def _weight(stage: AddonStage) -> int:
     return int(stage.object("scheduling.volcano.sh/v1beta1", "queues", "test")["spec"]["weight"])

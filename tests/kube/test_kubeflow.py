@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tests.modules.k8s.test_ready import later
-from tests.support.kube.addon_stage import Stage
+from tests.support.kube.addon_stage import AddonStage
 from tests.support.kube.rendering import container_of
 
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 HOOK = f"{HOOKS}/validator.training-operator.kubeflow.org"
 
 
-def test_kubeflow_comes_once_and_goes_without_a_trace(stage: Stage) -> None:
+def test_kubeflow_comes_once_and_goes_without_a_trace(stage: AddonStage) -> None:
     foreseen = stage.create("kubeflow", check=True)
     assert foreseen.code == 0 and "failed" not in foreseen.statuses.values(), foreseen.messages
     made = stage.create("kubeflow")
@@ -33,7 +33,7 @@ def test_kubeflow_comes_once_and_goes_without_a_trace(stage: Stage) -> None:
     assert stage.api.get(HOOK) is None
 
 
-def test_the_version_of_the_guide_has_no_webhook(stage: Stage) -> None:
+def test_the_version_of_the_guide_has_no_webhook(stage: AddonStage) -> None:
     made = stage.create("kubeflow", versions="guide")
     assert made.code == 0, made.messages
     deployment = stage.object("apps/v1", "deployments", "training-operator", "kubeflow")
@@ -45,7 +45,7 @@ def test_the_version_of_the_guide_has_no_webhook(stage: Stage) -> None:
 
 
 def test_a_webhook_that_does_not_answer_yet_is_waited_for_and_one_that_never_does_is_named(
-    stage: Stage,
+    stage: AddonStage,
 ) -> None:
     rule = {
         "apiGroups": ["kubeflow.org"],
@@ -82,7 +82,7 @@ def test_a_webhook_that_does_not_answer_yet_is_waited_for_and_one_that_never_doe
     assert waited.code == 0 and waited.changed == [], waited.messages
 
 
-def _is_as_the_facts_have_it(stage: Stage) -> None:
+def _is_as_the_facts_have_it(stage: AddonStage) -> None:
     deployment = stage.object("apps/v1", "deployments", "training-operator", "kubeflow")
     container = container_of(deployment)
     assert container["image"] == "kubeflow/training-operator:v1-5170a36" and container[
@@ -111,7 +111,7 @@ def _is_as_the_facts_have_it(stage: Stage) -> None:
     )
 
 
-def _takes_jobs_of_its_kinds(stage: Stage) -> None:
+def _takes_jobs_of_its_kinds(stage: AddonStage) -> None:
     """As a client sends them; nothing is kept, since these are dry runs."""
     for kind, plural, specs in (
         ("PyTorchJob", "pytorchjobs", "pytorchReplicaSpecs"),

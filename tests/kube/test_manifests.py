@@ -134,7 +134,7 @@ def test_every_rendering_is_valid_in_every_version(version: str) -> None:
 
 
 def test_every_port_names_its_protocol() -> None:
-    """Servers of some versions cannot tell apart, in a server-side apply, ports that leave it out."""
+    """Some API servers cannot tell ports without it apart in a server-side apply."""
     for title, body in stored().items():
         for port in _ports(body):
             assert "protocol" in port, f"{title}: {port}"

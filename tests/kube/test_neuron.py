@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tests.support.kube.addon_stage import Stage
+from tests.support.kube.addon_stage import AddonStage
 from tests.support.kube.rendering import ROOT, container_of, rendered
 
 NAME = "neuron-device-plugin-daemonset"
@@ -65,7 +65,7 @@ def test_it_is_the_plugin_of_the_guides(monkeypatch: pytest.MonkeyPatch) -> None
     ]
 
 
-def test_neuron_devices_come_with_it_and_go_with_it(stage: Stage) -> None:
+def test_neuron_devices_come_with_it_and_go_with_it(stage: AddonStage) -> None:
     node = stage.machine("trn", "trn1.32xlarge", {"aws.amazon.com/neuron": 16})
     made = stage.create("neuron")
     assert made.code == 0 and made.changed == [
@@ -86,7 +86,7 @@ def test_neuron_devices_come_with_it_and_go_with_it(stage: Stage) -> None:
         assert stage.object("rbac.authorization.k8s.io/v1", plural, "neuron-device-plugin") is None
 
 
-def test_on_no_node_at_all_it_is_ready(stage: Stage) -> None:
+def test_on_no_node_at_all_it_is_ready(stage: AddonStage) -> None:
     made = stage.create("neuron")
     assert made.code == 0, made.messages
     assert (

@@ -10,7 +10,7 @@ import pytest
 
 from playrunner.kube.nodes.contract import Group, group_of, groups_of, shortfalls
 from playrunner.sandbox.kube.controllers.kubelet.volumes import host_folder
-from tests.support.kube.addon_stage import Stage
+from tests.support.kube.addon_stage import AddonStage
 
 KEY = "playrunner.io/contract"
 WHOLE = {"nvidia.com/gpu": 8, "vpc.amazonaws.com/efa": 4}
@@ -90,7 +90,7 @@ def test_everything_that_a_node_lacks_is_said_at_once() -> None:
     assert shortfalls(whole, group, {"n": ["lustre"]}) == []
 
 
-def taints(stage: Stage, name: str) -> dict[str, str]:
+def taints(stage: AddonStage, name: str) -> dict[str, str]:
     found = stage.object("v1", "nodes", name).get("spec", {}).get("taints") or ()
     return {
         taint["key"]: taint.get("value", "")
@@ -99,14 +99,14 @@ def taints(stage: Stage, name: str) -> dict[str, str]:
     }
 
 
-def contract(stage: Stage) -> dict[str, Any]:
+def contract(stage: AddonStage) -> dict[str, Any]:
     return {
         "node_contract_groups": [{"name": "gpu", "selector": {"own": stage.own}, "efa": True}],
         "node_contract_timeout": 1,
     }
 
 
-def test_a_node_that_falls_short_is_named_kept_out_and_let_in_again(stage: Stage) -> None:
+def test_a_node_that_falls_short_is_named_kept_out_and_let_in_again(stage: AddonStage) -> None:
     whole, short = (
         stage.node("whole", "p4d.24xlarge", WHOLE),
         stage.node("short", "p4d.24xlarge", {**WHOLE, "nvidia.com/gpu": 7}),
@@ -115,13 +115,13 @@ def test_a_node_that_falls_short_is_named_kept_out_and_let_in_again(stage: Stage
         f"/api/v1/nodes/{short}", {"spec": {"taints": [{"key": "other", "effect": "NoSchedule"}]}}
     )
     assert stage.create("node_contract", check=True, **contract(stage)).changed == [
-        "node_contract : nodes kept out"
+        "node_contract : taint nodes that lack devices"
     ]
     assert taints(stage, short) == {"other": ""}, "looking touches nothing"
 
     made = stage.create("node_contract", **contract(stage))
     assert made.code == 0, made.messages
-    assert made.values["node_contract : nodes kept out"]["warnings"] == [
+    assert made.values["node_contract : taint nodes that lack devices"]["warnings"] == [
         f"node {short} is kept out of launches: offers 7 of 8 nvidia.com/gpu"
     ]
     assert taints(stage, short) == {"other": "", KEY: stage.own} and taints(stage, whole) == {}
@@ -135,12 +135,12 @@ def test_a_node_that_falls_short_is_named_kept_out_and_let_in_again(stage: Stage
 
     stage.offer(short, WHOLE)
     assert stage.create("node_contract", **contract(stage)).changed == [
-        "node_contract : nodes kept out"
+        "node_contract : taint nodes that lack devices"
     ]
     assert taints(stage, short) == {"other": ""}
 
 
-def test_delete_lifts_our_marks_and_no_others(stage: Stage) -> None:
+def test_delete_lifts_our_marks_and_no_others(stage: AddonStage) -> None:
     short = stage.node("short", "p4d.24xlarge", {})
     theirs = stage.node("theirs", "m5.large", {})
     stage.api.merge(
@@ -153,14 +153,14 @@ def test_delete_lifts_our_marks_and_no_others(stage: Stage) -> None:
     assert taints(stage, short) == {} and taints(stage, theirs) == {KEY: "another"}
 
 
-def test_a_node_whose_devices_are_on_their_way_is_waited_for(stage: Stage) -> None:
+def test_a_node_whose_devices_are_on_their_way_is_waited_for(stage: AddonStage) -> None:
     late = stage.node("late", "p4d.24xlarge", {})
     stage.later(1.0, lambda: stage.offer(late, WHOLE))
     made = stage.create("node_contract", **{**contract(stage), "node_contract_timeout": 60})
     assert made.code == 0 and made.changed == [] and taints(stage, late) == {}, made.messages
 
 
-def test_where_it_must_be_kept_the_step_fails_with_names(stage: Stage) -> None:
+def test_where_it_must_be_kept_the_step_fails_with_names(stage: AddonStage) -> None:
     short = stage.node("short", "p4d.24xlarge", {})
     made = stage.create("node_contract", **contract(stage), node_contract_strict=True)
     why = f"{short}: offers 0 of 8 nvidia.com/gpu; offers 0 of 4 vpc.amazonaws.com/efa"
@@ -168,7 +168,7 @@ def test_where_it_must_be_kept_the_step_fails_with_names(stage: Stage) -> None:
     assert taints(stage, short) == {KEY: stage.own}
 
 
-def test_kernel_modules_are_looked_for_on_each_node(stage: Stage) -> None:
+def test_kernel_modules_are_looked_for_on_each_node(stage: AddonStage) -> None:
     has, lacks = stage.machine("has", "m5.large", {}), stage.machine("lacks", "m5.large", {})
     place = host_folder(stage.sandbox, has, f"/lib/modules/{os.uname().release}")
     (place / "modules.dep").write_text("extra/lustre.ko.xz: extra/obdclass.ko.xz\n")
@@ -178,7 +178,7 @@ def test_kernel_modules_are_looked_for_on_each_node(stage: Stage) -> None:
     }
     made = stage.create("node_contract", **wanted)
     assert made.code == 0, made.messages
-    assert made.values["node_contract : nodes kept out"]["kept_out"] == {
+    assert made.values["node_contract : taint nodes that lack devices"]["kept_out"] == {
         lacks: "has no kernel module lustre"
     }
     assert taints(stage, has) == {} and taints(stage, lacks) == {KEY: stage.own}
@@ -187,16 +187,17 @@ def test_kernel_modules_are_looked_for_on_each_node(stage: Stage) -> None:
     assert stage.object("apps/v1", "daemonsets", "playrunner-node-probe", "kube-system") is None
 
 
-def test_devices_that_come_with_their_plugin_keep_nobody_out(stage: Stage) -> None:
+def test_devices_that_come_with_their_plugin_keep_nobody_out(stage: AddonStage) -> None:
     node = stage.machine("gpu", "p4d.24xlarge", {"nvidia.com/gpu": 8})
     wanted = {
         "node_contract_groups": [{"selector": {"own": stage.own}}],
         "node_contract_timeout": 90,
     }
     made = stage.create("nvidia", "node_contract", **wanted)
-    assert made.code == 0 and "kept_out" not in made.values["node_contract : nodes kept out"], (
-        made.messages
-    )
+    assert (
+        made.code == 0
+        and "kept_out" not in made.values["node_contract : taint nodes that lack devices"]
+    ), made.messages
     assert taints(stage, node) == {}
     stage.delete("nvidia", **wanted)
     stage.awaited(lambda: stage.allocatable(node, "nvidia.com/gpu") == "0")

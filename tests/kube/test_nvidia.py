@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.kube.addon_stage import Stage
+from tests.support.kube.addon_stage import AddonStage
 from tests.support.kube.rendering import ROOT, container_of, rendered
 
 NAME = "nvidia-device-plugin-daemonset"
@@ -45,7 +45,7 @@ def test_it_is_the_plugin_of_the_guides(monkeypatch: pytest.MonkeyPatch) -> None
     ]
 
 
-def test_gpus_come_with_it_and_go_with_it(stage: Stage) -> None:
+def test_gpus_come_with_it_and_go_with_it(stage: AddonStage) -> None:
     node = stage.machine(
         "gpu",
         "p4d.24xlarge",
@@ -64,7 +64,7 @@ def test_gpus_come_with_it_and_go_with_it(stage: Stage) -> None:
     stage.awaited(lambda: stage.allocatable(node, "nvidia.com/gpu") == "0")
 
 
-def test_one_that_came_with_the_cluster_is_used_as_it_is(stage: Stage) -> None:
+def test_one_that_came_with_the_cluster_is_used_as_it_is(stage: AddonStage) -> None:
     theirs = plugin(nvidia_image="theirs/k8s-device-plugin:1")
     home = "/apis/apps/v1/namespaces/kube-system/daemonsets"
     made = stage.api.call("POST", home, theirs)
@@ -72,9 +72,9 @@ def test_one_that_came_with_the_cluster_is_used_as_it_is(stage: Stage) -> None:
     try:
         assert stage.create("nvidia").code == 0
         refused = stage.create("nvidia", nvidia_use_existing=False)
-        assert refused.code == 2 and f"DaemonSet kube-system/{NAME} exists" in refused.messages, (
-            refused.messages
-        )
+        assert (
+            refused.code == 2 and f"DaemonSet kube-system/{NAME} already exists" in refused.messages
+        ), refused.messages
         assert stage.delete("nvidia").code == 0
         there = stage.object("apps/v1", "daemonsets", NAME, "kube-system")
         assert container_of(there)["image"] == "theirs/k8s-device-plugin:1"
@@ -85,16 +85,16 @@ def test_one_that_came_with_the_cluster_is_used_as_it_is(stage: Stage) -> None:
 
 
 def test_where_others_bring_the_gpus_it_is_left_to_them(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: AddonStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("playrunner.kube.nodes.offers.FADING_SECONDS", 0.5)
+    monkeypatch.setattr("playrunner.kube.nodes.contract.FADING_SECONDS", 0.5)
     node = stage.node("theirs", "g4dn.xlarge", {"nvidia.com/gpu": 1})
     assert stage.create("nvidia", check=True).changed == []
     made = stage.create("nvidia")
     (warning,) = made.values["nvidia : nvidia device plugin"]["warnings"]
     assert (
         made.changed == []
-        and warning == f"{node} offers nvidia.com/gpu already: nvidia is left to whoever brings it"
+        and warning == f"{node} offers nvidia.com/gpu already: nvidia is not installed"
     )
     assert stage.object("apps/v1", "daemonsets", NAME, "kube-system") is None
     assert stage.create("nvidia", check=True, nvidia_use_existing=False).changed == [
@@ -102,7 +102,7 @@ def test_where_others_bring_the_gpus_it_is_left_to_them(
     ]
 
 
-def test_a_field_that_somebody_else_took_is_reported_with_its_owner(stage: Stage) -> None:
+def test_a_field_that_somebody_else_took_is_reported_with_its_owner(stage: AddonStage) -> None:
     assert stage.create("nvidia").code == 0
     taken = {
         "apiVersion": "apps/v1",

@@ -18,13 +18,13 @@ from playrunner.options import Options
 from playrunner.playbook.playbook import roles_play
 from playrunner.run.run import run_plays
 from tests.support.aws.sandbox import PretendAws
-from tests.support.kube.addon_stage import ROOT, Stage, heard
+from tests.support.kube.addon_stage import ROOT, AddonStage, heard
 from tests.support.kube.module_stage import Api
 
 NAME = "nvidia-device-plugin-daemonset"
 
 
-def test_a_kubeconfig_of_the_command_line_wins_over_the_inventory(stage: Stage) -> None:
+def test_a_kubeconfig_of_the_command_line_wins_over_the_inventory(stage: AddonStage) -> None:
     stage.variables |= {
         "kubeconfig": str(stage.folder / "not-there.yaml"),
         "kube_context": "nobody",
@@ -42,7 +42,7 @@ def test_a_kubeconfig_of_the_command_line_wins_over_the_inventory(stage: Stage) 
     )
 
 
-def test_names_with_a_dash_are_roles_with_an_underscore(stage: Stage) -> None:
+def test_names_with_a_dash_are_roles_with_an_underscore(stage: AddonStage) -> None:
     checked = stage.invoke("gke-driver.check", "--json", "--exit-code")
     assert checked.code == 3 and [one["step"] for one in checked.data["results"]] == [
         "gke_driver : gke driver installer"
@@ -50,7 +50,7 @@ def test_names_with_a_dash_are_roles_with_an_underscore(stage: Stage) -> None:
     assert stage.invoke("node-contract.check", "--json").code == 0
 
 
-def test_a_context_that_is_not_there_is_named_with_those_that_are(stage: Stage) -> None:
+def test_a_context_that_is_not_there_is_named_with_those_that_are(stage: AddonStage) -> None:
     lost = stage.create("nvidia", kube_context="torchelastic")
     assert (
         lost.code == 2 and 'there is no context "torchelastic"; there are: sandbox' in lost.messages
@@ -129,7 +129,7 @@ def test_what_is_in_a_cluster_waits_for_it_and_goes_before_it(
     assert order.index("eks : eks node group") < order.index("nvidia : nvidia device plugin")
     assert cluster.get(f"/apis/apps/v1/namespaces/kube-system/daemonsets/{NAME}")
     code, text = heard(lambda: tear_down(replace(account.options(**more), json=False), True))
-    gone = [line for line in text.splitlines() if line.startswith("gone ")]
+    gone = [line for line in text.splitlines() if line.startswith("deleted ")]
     first, last = (
         next(at for at, line in enumerate(gone) if what in line)
         for what in ("nvidia device plugin", "eks cluster")

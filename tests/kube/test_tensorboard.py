@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.kube.addon_stage import Stage
+from tests.support.kube.addon_stage import AddonStage
 from tests.support.kube.rendering import ROOT, container_of, rendered
 
 
@@ -66,7 +66,7 @@ def test_a_load_balancer_has_tls_where_there_is_a_certificate(at_home: None) -> 
     assert "listen 8080 ssl" in gate["ConfigMap", "tensorboard-gate"]["data"]["default.conf"]
 
 
-def test_it_comes_with_a_password_that_nobody_sees_and_goes(stage: Stage) -> None:
+def test_it_comes_with_a_password_that_nobody_sees_and_goes(stage: AddonStage) -> None:
     home = stage.namespace()
     stage.claim(home, "runs")
     wanted = {"tensorboard_namespace": home, "tensorboard_claim": "runs", "tensorboard_replicas": 1}
@@ -86,7 +86,7 @@ def test_it_comes_with_a_password_that_nobody_sees_and_goes(stage: Stage) -> Non
     )
     assert (
         "port-forward service/tensorboard-service"
-        in made.values["tensorboard : tensorboard can be seen"]["msg"]
+        in made.values["tensorboard : how to open tensorboard"]["msg"]
     )
     assert stage.delete("tensorboard", **wanted).code == 0
     assert stage.object("v1", "secrets", "tensorboard-password", home) is None
@@ -96,15 +96,15 @@ def test_it_comes_with_a_password_that_nobody_sees_and_goes(stage: Stage) -> Non
     )
 
 
-def test_in_the_open_without_tls_it_warns(stage: Stage) -> None:
+def test_in_the_open_without_tls_it_warns(stage: AddonStage) -> None:
     seen = stage.create("tensorboard", check=True, tensorboard_expose="load_balancer")
-    assert "WARNING" in seen.values["tensorboard : tensorboard in the open"]["msg"]
+    assert "WARNING" in seen.values["tensorboard : tensorboard without TLS"]["msg"]
     safe = stage.create(
         "tensorboard",
         check=True,
         tensorboard_expose="load_balancer",
         tensorboard_tls_secret="own-tls",
     )
-    assert safe.statuses["tensorboard : tensorboard in the open"] == "skipped"
+    assert safe.statuses["tensorboard : tensorboard without TLS"] == "skipped"
     wrong = stage.create("tensorboard", check=True, tensorboard_expose="everywhere")
     assert wrong.code == 2 and '"cluster" or "load_balancer", not "everywhere"' in wrong.messages

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.modules.k8s.test_ready import later
-from tests.support.kube.addon_stage import Stage
+from tests.support.kube.addon_stage import AddonStage
 from tests.support.kube.rendering import container_of
 from tests.support.kube.webhook import Webhook
 
@@ -24,7 +24,7 @@ KINDS = (
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
 
-def test_volcano_comes_once_and_goes_without_a_trace(stage: Stage) -> None:
+def test_volcano_comes_once_and_goes_without_a_trace(stage: AddonStage) -> None:
     foreseen = stage.create("volcano", check=True)
     assert foreseen.code == 0 and "failed" not in foreseen.statuses.values(), foreseen.messages
     assert stage.object("v1", "namespaces", "volcano-system") is None
@@ -47,7 +47,7 @@ def test_volcano_comes_once_and_goes_without_a_trace(stage: Stage) -> None:
     ]
 
 
-def test_the_queue_holds_what_the_nodes_have_unless_it_is_told_otherwise(stage: Stage) -> None:
+def test_the_queue_holds_what_the_nodes_have_unless_it_is_told_otherwise(stage: AddonStage) -> None:
     made = stage.create("volcano")
     assert made.code == 0, made.messages
     assert (_queue(stage)["weight"], _queue(stage)["reclaimable"]) == (1, False)
@@ -64,7 +64,7 @@ def test_the_queue_holds_what_the_nodes_have_unless_it_is_told_otherwise(stage: 
     assert unlimited.code == 0 and "capability" not in _queue(stage), unlimited.messages
 
 
-def test_a_group_that_may_grow_counts_at_its_largest(stage: Stage) -> None:
+def test_a_group_that_may_grow_counts_at_its_largest(stage: AddonStage) -> None:
     """Otherwise a job that needs more nodes than there are now would wait for ever, and nobody
     would add them."""
     node = stage.node(
@@ -86,8 +86,8 @@ def test_a_group_that_may_grow_counts_at_its_largest(stage: Stage) -> None:
     assert told["memory"] == f"{8 * 15 * 2**20}Ki"
 
 
-def test_an_admission_that_refuses_for_the_first_seconds_is_waited_for_and_one_that_never_answers_is_named(
-    stage: Stage,
+def test_a_late_admission_is_waited_for_and_one_that_never_answers_is_named(
+    stage: AddonStage,
 ) -> None:
     """Another webhook judges queues; nobody answers for it, then somebody refuses."""
     made = stage.create("volcano")
@@ -110,7 +110,7 @@ def test_an_admission_that_refuses_for_the_first_seconds_is_waited_for_and_one_t
     )
 
 
-def _is_as_the_facts_have_it(stage: Stage) -> None:
+def _is_as_the_facts_have_it(stage: AddonStage) -> None:
     programs = {
         "admission": "vc-webhook-manager",
         "controllers": "vc-controller-manager",
@@ -166,7 +166,7 @@ def _is_as_the_facts_have_it(stage: Stage) -> None:
 
 
 @contextmanager
-def _judging_queues(stage: Stage, client: dict[str, Any]) -> Iterator[None]:
+def _judging_queues(stage: AddonStage, client: dict[str, Any]) -> Iterator[None]:
     rule = {
         "apiGroups": ["scheduling.volcano.sh"],
         "apiVersions": ["*"],
@@ -197,7 +197,7 @@ def _judging_queues(stage: Stage, client: dict[str, Any]) -> Iterator[None]:
         stage.api.call("DELETE", f"{HOOKS}/{stage.own}")
 
 
-def _queue(stage: Stage) -> dict[str, Any]:
+def _queue(stage: AddonStage) -> dict[str, Any]:
     return dict(stage.object("scheduling.volcano.sh/v1beta1", "queues", "test")["spec"])
 
 

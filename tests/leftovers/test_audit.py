@@ -55,7 +55,7 @@ def test_leftovers_exit_with_7_and_are_shown_with_their_cost(
     assert code == 7
     heading, *rows = text.splitlines()
     assert heading.startswith("demo  us-west-2  ")
-    assert "made by ada" in heading
+    assert "created by ada" in heading
     gateway = next(row for row in rows if stack.nat in row)
     assert gateway.split()[:2] == ["NAT", "gateway"] and "$32.85" in gateway
     assert "$36.50 a month" in heading  # the gateway and its address

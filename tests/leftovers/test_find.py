@@ -10,7 +10,8 @@ from playrunner.leftovers.aws.kinds import BY_NAME, KINDS
 from playrunner.leftovers.leftover import UNSEEN
 from tests.support.aws.leftovers_listing import listing, settle
 from tests.support.aws.leftovers_world import Builder, neighbours
-from tests.support.aws.sandbox import PretendAws, until
+from tests.support.aws.sandbox import PretendAws
+from tests.support.until import until
 
 GUESTS = {"EKS add-on", "EKS access entry", "EKS pod identity"}  # in clusters that are not ours
 
@@ -146,7 +147,7 @@ def test_a_machine_that_nobody_marked_in_our_vpc_is_listed_but_stays(
     made = stack.unmarked_machine()
     machine = next(one for one in find(client, "demo") if one.id == made)
     assert machine.stays
-    assert "nothing shows that we made it" in machine.why
+    assert "nothing shows that we created it" in machine.why
 
 
 def test_a_file_system_of_others_that_is_mounted_in_our_vpc_loses_only_its_targets_there(
@@ -189,7 +190,7 @@ def test_a_kind_nobody_knows_is_caught_by_the_tagging_api(aws: PretendAws, clien
     aws.client("secretsmanager").create_secret(Name="demo", SecretString="x", Tags=mark)
     [secret] = find(client, "demo")
     assert (secret.kind, secret.cluster, secret.stays) == ("secretsmanager:secret", "demo", True)
-    assert "remove it yourself" in secret.why
+    assert "delete it yourself" in secret.why
 
 
 def test_what_may_not_be_looked_at_is_not_taken_for_absent(aws: PretendAws, client: Aws) -> None:

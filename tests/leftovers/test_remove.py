@@ -11,7 +11,8 @@ from playrunner.aws.client import Aws
 from playrunner.leftovers import find, remove, sweep
 from tests.support.aws.leftovers_listing import listing, settle
 from tests.support.aws.leftovers_world import Builder, neighbours
-from tests.support.aws.sandbox import PretendAws, until
+from tests.support.aws.sandbox import PretendAws
+from tests.support.until import until
 
 Sleep = Callable[[float], None]
 
@@ -131,7 +132,7 @@ def test_a_policy_that_others_have_attached_is_left_on_their_role(
     iam.attach_role_policy(RoleName="theirs", PolicyArn=policy)
     [left] = sweep(client, "demo", sleep, quiet)
     assert (left.kind, left.id) == ("IAM policy", policy)
-    assert "held by theirs" in left.why
+    assert "used by theirs" in left.why
 
 
 def test_an_unmarked_machine_in_our_vpc_is_left_running(
@@ -163,7 +164,7 @@ def test_lost_answers_and_throttling_leave_nothing_behind(
 def test_only_what_is_wanted_is_removed(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
     stack = Builder(aws, "demo")
     stack.shelves()
-    assert sweep(client, "demo", sleep, quiet, wanted=lambda one: one.kind != "S3 bucket") == []
+    assert sweep(client, "demo", sleep, quiet, selected=lambda one: one.kind != "S3 bucket") == []
     assert {one.kind for one in find(client, "demo")} == {"S3 bucket"}
 
 

@@ -27,7 +27,7 @@ EVERY = int(os.environ.get("PLAYRUNNER_DRILL_EVERY", "1"))
 pytestmark = pytest.mark.drill
 
 
-class World:
+class AwsDrill:
     """An account, the process that works in it, and what it looked like before and after a whole
     run."""
 
@@ -55,13 +55,13 @@ class World:
 
 
 @pytest.fixture
-def world(aws: PretendAws, inventory: Path, tmp_path: Path) -> Iterator[World]:
+def world(aws: PretendAws, inventory: Path, tmp_path: Path) -> Iterator[AwsDrill]:
     variables = yaml.safe_load(inventory.read_text())
     variables["all"]["vars"]["network_zones"] = ZONES
     inventory.write_text(yaml.safe_dump(variables))
     rehearsal = Rehearsal(["inventories/eks-gpu.yaml", str(inventory)], ROLES, tmp_path / "state")
     try:
-        yield World(aws, rehearsal)
+        yield AwsDrill(aws, rehearsal)
     finally:
         rehearsal.close()
 
@@ -74,7 +74,7 @@ def _chosen(count: int) -> Iterator[int]:
 
 
 def test_killed_at_every_event_the_next_run_converges_and_teardown_leaves_nothing(
-    world: World,
+    world: AwsDrill,
 ) -> None:
     for number in _chosen(world.events):
         # The last few may not be reached: how many events there are differs by how steps fall
@@ -85,7 +85,7 @@ def test_killed_at_every_event_the_next_run_converges_and_teardown_leaves_nothin
         world.teardown()
 
 
-def test_with_every_answer_lost_in_turn_there_is_one_of_each_thing(world: World) -> None:
+def test_with_every_answer_lost_in_turn_there_is_one_of_each_thing(world: AwsDrill) -> None:
     for number in _chosen(world.changes):
         world.aws.fault("lost", mutating=True, nth=number)
         world.create()
@@ -94,14 +94,16 @@ def test_with_every_answer_lost_in_turn_there_is_one_of_each_thing(world: World)
         world.teardown()
 
 
-def test_with_a_fifth_of_all_calls_throttled_it_converges_and_goes_again(world: World) -> None:
+def test_with_a_fifth_of_all_calls_throttled_it_converges_and_goes_again(world: AwsDrill) -> None:
     world.aws.fault("throttle", probability=0.2, seed=11)
     world.create()
     assert _same(shape(world.aws), world.whole)
     world.teardown()
 
 
-def test_teardown_from_every_partial_state_ends_empty_and_leaves_others_alone(world: World) -> None:
+def test_teardown_from_every_partial_state_ends_empty_and_leaves_others_alone(
+    world: AwsDrill,
+) -> None:
     before = _neighbours(world.aws)
     world.empty = everything(world.aws)
     for number in _chosen(world.events):

@@ -173,7 +173,7 @@ def _runbook(
     *more: str,
     extra: tuple[str, ...] = (),
 ) -> None:
-    """Create, create again, look, tear down; every call is remembered for the page of permissions."""
+    """Create, create again, look, tear down; every call is recorded for the page of permissions."""
     before = everything(aws)
     operator = Operator(aws, home, inventories)
     for verb in (*CREATES, *more):

@@ -18,6 +18,7 @@ from tests.support.aws.cli import Operator
 from tests.support.gcp.role_stage import moving_gcp, written  # noqa: F401
 from tests.support.gcp.sandbox import PretendGcp
 from tests.support.kube.module_stage import Api
+from tests.support.until import until
 
 PATIENCE_SECONDS = 90
 PODS = "/api/v1/namespaces/default/pods"
@@ -38,17 +39,6 @@ GPU_POD = {
         ],
     },
 }
-
-
-def until(look: Any, holds: Any) -> Any:
-    """What was found when it first held; a busy machine gets its time."""
-    import time
-
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not holds(found := look()):
-        assert time.monotonic() < deadline, f"still {found!r}"
-        time.sleep(0.1)
-    return found
 
 
 def test_from_nothing_to_a_trainers_cluster_and_back(

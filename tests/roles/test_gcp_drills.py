@@ -19,17 +19,17 @@ pytest.importorskip(
     "google.auth", reason='Google Cloud needs google-auth: pip install "playrunner[gcp]"'
 )
 
-from tests.roles.test_gcp_cluster import until
 from tests.support.aws.rehearsing import Rehearsal
 from tests.support.gcp.role_stage import moving_gcp, written  # noqa: F401
 from tests.support.gcp.sandbox import PretendGcp
+from tests.support.until import until
 
 EVERY = int(os.environ.get("PLAYRUNNER_DRILL_EVERY", "1"))
 
 pytestmark = pytest.mark.drill
 
 
-class World:
+class GcpDrill:
     """A project, the process that works in it, and what it looked like after a whole run."""
 
     def __init__(self, gcp: PretendGcp, rehearsal: Rehearsal) -> None:
@@ -69,7 +69,7 @@ class World:
 
 
 @pytest.fixture
-def world(moving_gcp: PretendGcp, tmp_path: Path) -> Iterator[World]:
+def world(moving_gcp: PretendGcp, tmp_path: Path) -> Iterator[GcpDrill]:
     """The cluster, its pools, the driver, the disk and the server on it; beside them a disk of
     somebody else's."""
     gcp = moving_gcp
@@ -91,7 +91,7 @@ def world(moving_gcp: PretendGcp, tmp_path: Path) -> Iterator[World]:
         ["inventories/gke.yaml", str(inventory)], ("gke", "nfs"), tmp_path / "state"
     )
     try:
-        yield World(gcp, rehearsal)
+        yield GcpDrill(gcp, rehearsal)
     finally:
         rehearsal.close()
 
@@ -104,7 +104,7 @@ def _chosen(count: int) -> Iterator[int]:
 
 
 def test_killed_at_every_event_the_next_run_converges_and_a_killed_teardown_too(
-    world: World,
+    world: GcpDrill,
 ) -> None:
     for number in _chosen(world.events):
         assert world.rehearsal.create(kill_at=number)["code"] in (-9, 0)
@@ -114,7 +114,9 @@ def test_killed_at_every_event_the_next_run_converges_and_a_killed_teardown_too(
         world.teardown()
 
 
-def test_teardown_from_every_partial_state_ends_empty_and_leaves_others_alone(world: World) -> None:
+def test_teardown_from_every_partial_state_ends_empty_and_leaves_others_alone(
+    world: GcpDrill,
+) -> None:
     for number in _chosen(world.events):
         world.rehearsal.create(kill_at=number)
         world.teardown()
@@ -122,7 +124,7 @@ def test_teardown_from_every_partial_state_ends_empty_and_leaves_others_alone(wo
 
 @pytest.mark.parametrize("kind", ["lost", "error", "reset"])
 def test_with_a_fault_at_every_change_in_turn_there_is_one_of_each_thing(
-    world: World, kind: str
+    world: GcpDrill, kind: str
 ) -> None:
     for number in _chosen(world.changes):
         world.gcp.fault(kind, mutating=True, nth=number)
@@ -134,7 +136,7 @@ def test_with_a_fault_at_every_change_in_turn_there_is_one_of_each_thing(
         world.gcp.control("DELETE", "faults")
 
 
-def test_with_a_fifth_of_all_calls_throttled_it_converges_and_goes_again(world: World) -> None:
+def test_with_a_fifth_of_all_calls_throttled_it_converges_and_goes_again(world: GcpDrill) -> None:
     world.gcp.fault("throttle", probability=0.2, seed=11)
     world.create()
     assert world.shape() == world.whole

@@ -124,7 +124,7 @@ def test_everything_that_stands_in_the_way_is_told_before_anything_is_made(
         "preflight.check", "--roles", "gke,nfs", "--extra-vars", json.dumps({"gke_version": "1.17"})
     )
     said = told.out + told.err
-    assert told.code == 2 and "3 things stand in the way" in said, said
+    assert told.code == 2 and "3 problems:" in said, said
     for words in ("needs 8 of CPUS", "needs 1000 of SSD_TOTAL_GB", "GKE has no Kubernetes 1.17"):
         assert words in said, said
     assert not [call for call in gcp.calls() if call["mutating"]] and gcp.everything() == {}

@@ -16,11 +16,11 @@ pytest.importorskip("deepspeed", reason='DeepSpeed needs itself: pip install "pl
 pytest.importorskip("torch", reason='training needs torch: pip install "playrunner[train]"')
 
 from playrunner.sandbox.kube.process.process import kubeconfig_file
-from tests.roles.test_gcp_cluster import until
 from tests.support.aws.cli import Operator
 from tests.support.gcp.role_stage import moving_gcp, written  # noqa: F401
 from tests.support.gcp.sandbox import PretendGcp
 from tests.support.kube.module_stage import Api
+from tests.support.until import until
 
 pytestmark = pytest.mark.processes
 # Two runs, one of them of DeepSpeed, on a machine that may have much else to do
@@ -45,7 +45,7 @@ BRIEF = (
 PLAIN, OVER_SSH = "gpt2-micro-smoke", "gpt2-micro-smoke-ssh"
 
 
-def test_the_playbook_brings_machines_trains_by_a_job_and_by_deepspeed_over_ssh_and_all_of_it_goes_again(
+def test_the_playbook_creates_nodes_trains_by_job_and_by_deepspeed_over_ssh_and_is_torn_down(
     moving_gcp: PretendGcp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")

@@ -56,12 +56,12 @@ def test_teardown_says_what_it_waits_for_and_leaves_it_to_the_sweep(
     said = capsys.readouterr().out
     assert code == 0 and "nothing is left" in said, said
     assert (
-        "waits   network : network vpc  still in use: ec2.delete_vpc: DependencyViolation" in said
+        "waiting network : network vpc  still in use: ec2.delete_vpc: DependencyViolation" in said
     )
     assert (
         said.index("later   network : network vpc")
-        < said.index("gone: security group")
-        < said.index("gone: VPC")
+        < said.index("deleted: security group")
+        < said.index("deleted: VPC")
     ), said
     assert networks(aws) == []
 
@@ -78,6 +78,6 @@ def test_where_no_sweep_follows_it_is_waited_for_as_long_as_a_network_may_take(
     monkeypatch.setattr(Vpc, "settle_seconds", 1.0)
     assert delete_roles(["network"], shared_network, "network.delete", with_kept=True) == 2
     told = capsys.readouterr()
-    assert "waits   network : network vpc  still in use" in told.out and "later" not in told.out
+    assert "waiting network : network vpc  still in use" in told.out and "later" not in told.out
     assert "network vpc  going" not in told.out
     assert "not settled within 1 seconds: still in use" in told.out + told.err

@@ -3,32 +3,29 @@ without the secret."""
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import shutil
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import boto3
 import botocore.auth
 import pytest
 from botocore.awsrequest import AWSRequest
-from botocore.config import Config
 from botocore.credentials import Credentials
 
 from playrunner.sandbox import state
 from playrunner.sandbox.aws.api import process
 from playrunner.sandbox.http import control_secret
-from tests.support.aws.sandbox import PretendAws, refused, until
+from tests.support.aws.sandbox import PretendAws, refused
+from tests.support.aws.signing import client, sent
 
 ROOT = Path(__file__).parents[2]
+
+
 READS: dict[str, Callable[[Any], Any]] = {
     "sts": lambda one: one.get_caller_identity(),
     "iam": lambda one: one.list_roles(),
@@ -41,6 +38,8 @@ READS: dict[str, Callable[[Any], Any]] = {
     "elbv2": lambda one: one.describe_load_balancers(),
     "logs": lambda one: one.describe_log_groups(),
 }
+
+
 UNKNOWN_KEY = {
     "s3": "InvalidAccessKeyId",
     "ec2": "AuthFailure",
@@ -48,6 +47,8 @@ UNKNOWN_KEY = {
     "iam": "InvalidClientTokenId",
     "elbv2": "InvalidClientTokenId",
 }
+
+
 WRONG_SECRET = {
     "s3": "SignatureDoesNotMatch",
     "ec2": "AuthFailure",
@@ -55,6 +56,8 @@ WRONG_SECRET = {
     "iam": "SignatureDoesNotMatch",
     "elbv2": "SignatureDoesNotMatch",
 }
+
+
 OVERDUE = {
     "s3": "RequestTimeTooSkewed",
     "ec2": "RequestExpired",
@@ -72,28 +75,6 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PretendAws]:
         yield PretendAws(root)
     finally:
         process.down(root)
-
-
-def client(
-    aws: PretendAws, service: str, key: str, secret: str, token: str | None = None, **config: Any
-) -> Any:
-    plain = Config(retries={"max_attempts": 0}, proxies={}, **config)
-    session = boto3.Session(key, secret, token, region_name="us-west-2")
-    return session.client(service, endpoint_url=aws.up.endpoint_url, config=plain)
-
-
-def sent(
-    url: str, data: bytes | None = None, headers: dict[str, str] | None = None, method: str = "GET"
-) -> tuple[int, str]:
-    """The status and text of one plain request."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with opener.open(
-            urllib.request.Request(url, data, headers or {}, method=method), timeout=20
-        ) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
 
 
 def at(monkeypatch: pytest.MonkeyPatch, moment: datetime) -> None:
@@ -127,11 +108,16 @@ def test_an_old_request_is_not_answered_again(
     READS[service](mine)
 
 
+UNSIGNED = "MissingAuthenticationToken"
+
+
 @pytest.mark.parametrize(("method", "path", "body", "code"), [
-    ("POST", "/", b"Action=GetCallerIdentity&Version=2011-06-15", "MissingAuthenticationToken"),
-    ("POST", "/", b"Action=AssumeRole&RoleArn=arn:aws:iam::123456789012:role/x&RoleSessionName=x", "MissingAuthenticationToken"),
-    ("POST", "/?Action=AssumeRoleWithWebIdentity", b"Action=AssumeRole&RoleArn=a&RoleArn=b", "MissingAuthenticationToken"),
-    ("POST", "/", b"Action=AssumeRoleWithSAML&RoleArn=a&PrincipalArn=b&SAMLAssertion=c", "MissingAuthenticationToken"),
+    ("POST", "/", b"Action=GetCallerIdentity&Version=2011-06-15", UNSIGNED),
+    ("POST", "/", b"Action=AssumeRole&RoleArn=arn:aws:iam::123456789012:role/x"
+     b"&RoleSessionName=x", UNSIGNED),
+    ("POST", "/?Action=AssumeRoleWithWebIdentity",
+     b"Action=AssumeRole&RoleArn=a&RoleArn=b", UNSIGNED),
+    ("POST", "/", b"Action=AssumeRoleWithSAML&RoleArn=a&PrincipalArn=b&SAMLAssertion=c", UNSIGNED),
     ("GET", "/clusters", None, "AccessDenied"),
     ("GET", "/bucket/key", None, "AccessDenied"),
     ("GET", "/", None, "AccessDenied"),
@@ -151,8 +137,10 @@ def test_without_a_signature_nothing_is_done(
 
 
 @pytest.mark.parametrize("given", [
-    "AWS AKIA:abc", "AWS4-HMAC-SHA256", "AWS4-HMAC-SHA256 Credential=a, SignedHeaders=host, Signature=b", "Bearer x", "\xe9",
-    "AWS4-HMAC-SHA256 Credential=AKIA/20250101/us-east-1/sts/aws4_request, SignedHeaders=host, Signature=\xe9",
+    "AWS AKIA:abc", "AWS4-HMAC-SHA256", "Bearer x", "\xe9",
+    "AWS4-HMAC-SHA256 Credential=a, SignedHeaders=host, Signature=b",
+    "AWS4-HMAC-SHA256 Credential=AKIA/20250101/us-east-1/sts/aws4_request, SignedHeaders=host,"
+    " Signature=\xe9",
 ])  # fmt: skip
 def test_a_signature_that_is_none_is_refused_and_harms_nothing(aws: PretendAws, given: str) -> None:
     status, _ = sent(
@@ -240,88 +228,6 @@ def test_a_signed_url_opens_one_object_until_it_ends(
     assert "SignatureDoesNotMatch" in sent(url, b"other", method="PUT")[1]
     at(monkeypatch, datetime.now(UTC) - timedelta(minutes=2))
     assert sent(make())[0] == 403
-
-
-def test_a_role_is_assumed_with_keys_of_its_own_that_end(aws: PretendAws) -> None:
-    arn = aws.role("worker", "ec2.amazonaws.com")
-    one, two = (
-        aws.client("sts").assume_role(RoleArn=arn, RoleSessionName=name)["Credentials"]
-        for name in ("first", "second")
-    )
-    keys = one["AccessKeyId"], one["SecretAccessKey"]
-    assert (
-        "assumed-role/worker/first"
-        in client(aws, "sts", *keys, one["SessionToken"]).get_caller_identity()["Arn"]
-    )
-    for token in (None, two["SessionToken"], one["SessionToken"] + "x"):
-        assert (
-            refused(client(aws, "sts", *keys, token).get_caller_identity) == "InvalidClientTokenId"
-        )
-    wrong = client(aws, "sts", keys[0], two["SecretAccessKey"], one["SessionToken"])
-    assert refused(wrong.get_caller_identity) == "SignatureDoesNotMatch"
-
-
-@pytest.mark.parametrize("ask", ["get_session_token", "assume_role"])
-def test_keys_of_a_session_hold_no_longer_than_it(aws: PretendAws, ask: str) -> None:
-    mine = client(
-        aws, "sts", aws.up.access_key_id, aws.up.secret_access_key, parameter_validation=False
-    )
-    role = (
-        {"RoleArn": aws.role("brief", "ec2.amazonaws.com"), "RoleSessionName": "brief"}
-        if ask == "assume_role"
-        else {}
-    )
-    made = getattr(mine, ask)(DurationSeconds=2, **role)["Credentials"]
-    assert "EXAMPLE" not in made["AccessKeyId"] + made["SecretAccessKey"] + made["SessionToken"]
-    session = client(aws, "sts", made["AccessKeyId"], made["SecretAccessKey"], made["SessionToken"])
-    eks = client(aws, "eks", made["AccessKeyId"], made["SecretAccessKey"], made["SessionToken"])
-    session.get_caller_identity()
-    until(lambda: _code(session.get_caller_identity))
-    assert (
-        refused(session.get_caller_identity) == "ExpiredToken"
-        and refused(eks.list_clusters) == "ExpiredTokenException"
-    )
-
-
-def _code(call: Callable[[], Any]) -> str:
-    """The code of a refusal; empty where there was none."""
-    try:
-        return refused(call)
-    except AssertionError:
-        return ""
-
-
-def test_a_users_key_opens_while_it_is_active(aws: PretendAws) -> None:
-    iam = aws.client("iam")
-    iam.create_user(UserName="ann")
-    made = iam.create_access_key(UserName="ann")["AccessKey"]
-    ann = client(aws, "sts", made["AccessKeyId"], made["SecretAccessKey"])
-    assert ann.get_caller_identity()["Arn"].endswith("user/ann")
-    iam.update_access_key(UserName="ann", AccessKeyId=made["AccessKeyId"], Status="Inactive")
-    assert refused(ann.get_caller_identity) == "InvalidClientTokenId"
-
-
-def test_an_unsigned_web_identity_gets_no_role(aws: PretendAws) -> None:
-    claims = base64.urlsafe_b64encode(
-        json.dumps({"sub": "system:serviceaccount:a:b", "exp": 9999999999}).encode()
-    ).decode()
-    body = (
-        f"Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleSessionName=x&WebIdentityToken=e30.{claims}.e30&RoleArn="
-        + aws.role("trusting", "ec2.amazonaws.com")
-    )
-    status, text = sent(
-        f"{aws.up.endpoint_url}/",
-        body.encode(),
-        {"Content-Type": "application/x-www-form-urlencoded"},
-        "POST",
-    )
-    assert status == 400 and "InvalidIdentityToken" in text and "AccessKeyId" not in text
-
-
-def test_credentials_that_moto_gives_to_everybody_are_not_given(aws: PretendAws) -> None:
-    assert (
-        refused(lambda: aws.client("sts").get_federation_token(Name="visitor")) == "NotImplemented"
-    )
 
 
 def test_each_sandbox_has_random_keys_that_stand_in_no_command_line_and_no_log(

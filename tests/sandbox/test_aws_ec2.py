@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.aws.sandbox import PretendAws, refused, until
+from tests.support.aws.sandbox import PretendAws, refused
+from tests.support.until import until
 
 IMAGE = "ami-0a1000000000000a1"
 
@@ -34,25 +35,25 @@ def test_a_subnet_with_an_instance_stays_until_the_instance_is_gone(aws: Pretend
 def test_a_security_group_named_by_another_stays(aws: PretendAws) -> None:
     ec2 = aws.client("ec2")
     vpc, subnets = aws.network()
-    one, two = (
+    first, second = (
         ec2.create_security_group(GroupName=name, Description=name, VpcId=vpc)["GroupId"]
         for name in ("one", "two")
     )
-    pairs = [{"GroupId": one}]
+    pairs = [{"GroupId": first}]
     rule = [{"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "UserIdGroupPairs": pairs}]
-    ec2.authorize_security_group_ingress(GroupId=two, IpPermissions=rule)
+    ec2.authorize_security_group_ingress(GroupId=second, IpPermissions=rule)
     ec2.authorize_security_group_ingress(
-        GroupId=one, IpPermissions=rule
+        GroupId=first, IpPermissions=rule
     )  # itself: does not stand in its own way
-    assert refused(lambda: ec2.delete_security_group(GroupId=one)) == "DependencyViolation"
+    assert refused(lambda: ec2.delete_security_group(GroupId=first)) == "DependencyViolation"
     assert refused(lambda: ec2.delete_vpc(VpcId=vpc)) == "DependencyViolation"
-    ec2.revoke_security_group_ingress(GroupId=two, IpPermissions=rule)
-    ec2.delete_security_group(GroupId=one)
-    instance = run(aws, SubnetId=subnets[0], SecurityGroupIds=[two])
-    assert refused(lambda: ec2.delete_security_group(GroupId=two)) == "DependencyViolation"
+    ec2.revoke_security_group_ingress(GroupId=second, IpPermissions=rule)
+    ec2.delete_security_group(GroupId=first)
+    instance = run(aws, SubnetId=subnets[0], SecurityGroupIds=[second])
+    assert refused(lambda: ec2.delete_security_group(GroupId=second)) == "DependencyViolation"
     ec2.terminate_instances(InstanceIds=[instance])
     until(lambda: aws.instances()[0]["State"]["Name"], lambda state: state == "terminated")
-    ec2.delete_security_group(GroupId=two)
+    ec2.delete_security_group(GroupId=second)
 
 
 def test_a_gateway_stays_while_addresses_are_mapped(aws: PretendAws) -> None:
@@ -69,7 +70,7 @@ def test_a_gateway_stays_while_addresses_are_mapped(aws: PretendAws) -> None:
             "State"
         ]
 
-    until(state, lambda found: found == "available")
+    until(state, lambda status: status == "available")
     assert (
         refused(lambda: ec2.detach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc))
         == "DependencyViolation"
@@ -82,7 +83,7 @@ def test_a_gateway_stays_while_addresses_are_mapped(aws: PretendAws) -> None:
     ec2.delete_nat_gateway(NatGatewayId=nat["NatGatewayId"])
     assert state() == "deleting"
     assert refused(lambda: ec2.delete_subnet(SubnetId=subnets[0])) == "DependencyViolation"
-    until(state, lambda found: found == "deleted")
+    until(state, lambda status: status == "deleted")
     ec2.release_address(AllocationId=address)
     ec2.detach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc)
     ec2.delete_internet_gateway(InternetGatewayId=gateway)
@@ -95,14 +96,17 @@ def test_a_load_balancer_leaves_interfaces_for_a_while(aws: PretendAws) -> None:
     arn = elb.create_load_balancer(Name="web", Subnets=subnets, Type="network")["LoadBalancers"][0][
         "LoadBalancerArn"
     ]
-    found = ec2.describe_network_interfaces()["NetworkInterfaces"]
-    assert {one["SubnetId"] for one in found} == set(subnets)
+    interfaces = ec2.describe_network_interfaces()["NetworkInterfaces"]
+    assert {interface["SubnetId"] for interface in interfaces} == set(subnets)
     assert all(
-        one["Description"].startswith("ELB ") and "/web/" in one["Description"] for one in found
+        interface["Description"].startswith("ELB ") and "/web/" in interface["Description"]
+        for interface in interfaces
     )
     assert (
         refused(
-            lambda: ec2.delete_network_interface(NetworkInterfaceId=found[0]["NetworkInterfaceId"])
+            lambda: ec2.delete_network_interface(
+                NetworkInterfaceId=interfaces[0]["NetworkInterfaceId"]
+            )
         )
         == "InvalidParameterValue"
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.aws.sandbox import PretendAws, refused, until
+from tests.support.aws.sandbox import PretendAws, refused
+from tests.support.until import until
 
 
 def test_a_cluster_takes_time_and_then_has_a_network_and_an_identity(aws: PretendAws) -> None:
@@ -17,20 +18,20 @@ def test_a_cluster_takes_time_and_then_has_a_network_and_an_identity(aws: Preten
     )["cluster"]
     assert made["status"] == "CREATING"
     assert "endpoint" not in made
-    found = until(
+    cluster = until(
         lambda: eks.describe_cluster(name="demo")["cluster"],
         lambda cluster: cluster["status"] == "ACTIVE",
     )
-    net = found["resourcesVpcConfig"]
+    net = cluster["resourcesVpcConfig"]
     assert net["vpcId"] == vpc
-    assert found["identity"]["oidc"]["issuer"].startswith(
+    assert cluster["identity"]["oidc"]["issuer"].startswith(
         "https://oidc.eks.us-west-2.amazonaws.com/id/"
     )
     group = ec2.describe_security_groups(GroupIds=[net["clusterSecurityGroupId"]])[
         "SecurityGroups"
     ][0]
     assert {"Key": "kubernetes.io/cluster/demo", "Value": "owned"} in group["Tags"]
-    assert found["certificateAuthority"]["data"]
+    assert cluster["certificateAuthority"]["data"]
 
 
 def test_nonsense_is_refused(aws: PretendAws) -> None:

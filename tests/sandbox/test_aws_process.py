@@ -134,7 +134,8 @@ def answers(address: str, port: int) -> bool:
 
 
 def outward_address() -> str:
-    """An address of this machine that is not loopback; none is as good as one where nobody listens."""
+    """An address of this machine that is not loopback; none is as good as one where nobody
+    listens."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # nothing is sent

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.aws.sandbox import PretendAws, refused, until
+from tests.support.aws.sandbox import PretendAws, refused
+from tests.support.until import until
 
 PERSISTENT = {"DeploymentType": "PERSISTENT_1", "PerUnitStorageThroughput": 200}
 
@@ -62,17 +63,19 @@ def test_a_lustre_file_system_comes_and_goes(aws: PretendAws) -> None:
         refused(lambda: fsx.create_file_system(**other, ClientRequestToken="one"))
         == "IncompatibleParameterError"
     )
-    found = until(
+    file_system = until(
         lambda: fsx.describe_file_systems()["FileSystems"],
         lambda all_: all_[0]["Lifecycle"] == "AVAILABLE",
     )[0]
-    assert len(found["LustreConfiguration"]["MountName"]) == 8
-    assert found["DNSName"].startswith(found["FileSystemId"])
+    assert len(file_system["LustreConfiguration"]["MountName"]) == 8
+    assert file_system["DNSName"].startswith(file_system["FileSystemId"])
     assert refused(lambda: ec2.delete_subnet(SubnetId=subnets[0])) == "DependencyViolation"
-    assert fsx.delete_file_system(FileSystemId=found["FileSystemId"])["Lifecycle"] == "DELETING"
+    assert (
+        fsx.delete_file_system(FileSystemId=file_system["FileSystemId"])["Lifecycle"] == "DELETING"
+    )
     until(lambda: fsx.describe_file_systems()["FileSystems"], lambda left: not left)
     assert (
-        refused(lambda: fsx.describe_file_systems(FileSystemIds=[found["FileSystemId"]]))
+        refused(lambda: fsx.describe_file_systems(FileSystemIds=[file_system["FileSystemId"]]))
         == "FileSystemNotFound"
     )
     ec2.delete_subnet(SubnetId=subnets[0])

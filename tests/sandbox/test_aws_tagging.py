@@ -1,10 +1,12 @@
-"""The pretend tagging API tells what is there and tagged, nothing else: the leak check leans on it."""
+"""The pretend tagging API tells what is there and tagged, nothing else: the leak check leans on
+it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.support.aws.sandbox import PretendAws, until
+from tests.support.aws.sandbox import PretendAws
+from tests.support.until import until
 
 TAGS = {"owner": "us"}
 LIST = [{"Key": "owner", "Value": "us"}]

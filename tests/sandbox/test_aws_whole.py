@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.support.aws.sandbox import PretendAws, refused, until
+from tests.support.aws.sandbox import PretendAws, refused
+from tests.support.until import until
 
 ZONES = ("us-west-2d", "us-west-2c")  # usw2-az4, usw2-az3
 
@@ -62,8 +63,10 @@ def test_a_whole_trainium_cluster_comes_and_goes(aws: PretendAws) -> None:
         amiType="AL2023_x86_64_NEURON",
     )
     assert made["status"] == "ACTIVE"
-    assert {one["InstanceType"] for one in aws.instances()} == {"trn1.32xlarge"}
-    assert all({"Key": "Name", "Value": "demo-trn1"} in one["Tags"] for one in aws.instances())
+    assert {instance["InstanceType"] for instance in aws.instances()} == {"trn1.32xlarge"}
+    assert all(
+        {"Key": "Name", "Value": "demo-trn1"} in instance["Tags"] for instance in aws.instances()
+    )
     lustre = {"DeploymentType": "PERSISTENT_1", "PerUnitStorageThroughput": 200}
     wish: dict[str, Any] = {
         "FileSystemType": "LUSTRE",
@@ -86,7 +89,7 @@ def test_a_whole_trainium_cluster_comes_and_goes(aws: PretendAws) -> None:
     eks.delete_nodegroup(clusterName="demo", nodegroupName="workers")
     until(lambda: eks.list_nodegroups(clusterName="demo")["nodegroups"], lambda names: not names)
     until(
-        lambda: {one["State"]["Name"] for one in aws.instances()},
+        lambda: {instance["State"]["Name"] for instance in aws.instances()},
         lambda states: states == {"terminated"},
     )
     assert (

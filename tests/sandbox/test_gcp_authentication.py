@@ -17,7 +17,7 @@ from playrunner.sandbox.gcp import process
 from playrunner.sandbox.gcp.auth import Entrance
 from playrunner.sandbox.http import control_secret, jwt
 from playrunner.sandbox.kube.wire import certificates
-from tests.sandbox.test_authentication import sent
+from tests.support.aws.signing import sent
 from tests.support.gcp.sandbox import PretendGcp
 
 PATHS = (
@@ -101,8 +101,8 @@ def test_a_token_is_given_for_the_accounts_own_signature_alone(
         "iat": now,
         "exp": now + 600,
     }
-    status, said = asserted(gcp, jwt.signed(claims, key))
-    assert status == 200 and gcp.ask("GET", PATHS[0], token=said["access_token"])[0] == 200
+    status, answer = asserted(gcp, jwt.signed(claims, key))
+    assert status == 200 and gcp.ask("GET", PATHS[0], token=answer["access_token"])[0] == 200
     certificates.signing_key(tmp_path / "other.key")
     good = jwt.signed(claims, key)
     head, body, signature = good.split(".")
@@ -114,8 +114,8 @@ def test_a_token_is_given_for_the_accounts_own_signature_alone(
         f"{head}.{body}x.{signature}",
         jwt.signed({**claims, "exp": now - 1}, key),
     ):
-        status, said = asserted(gcp, wrong)
-        assert status == 400 and "access_token" not in said
+        status, answer = asserted(gcp, wrong)
+        assert status == 400 and "access_token" not in answer
 
 
 def test_googles_own_clients_are_let_in_by_the_accounts_file(gcp: PretendGcp) -> None:
@@ -145,7 +145,7 @@ def test_the_control_api_wants_its_secret_and_no_token_will_do(gcp: PretendGcp) 
                 ]
                 == 401
             )
-    assert gcp.steer("GET", "health")[0] == 200
+    assert gcp.control_response("GET", "health")[0] == 200
     secret = control_secret.header(gcp.root / "gcp")["Authorization"].removeprefix("Bearer ")
     assert gcp.ask("GET", PATHS[0], token=secret)[0] == 401, "nor does the secret open the cloud"
 

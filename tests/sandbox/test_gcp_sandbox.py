@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from playrunner.sandbox.gcp import process
-from tests.support.aws.sandbox import until
 from tests.support.gcp.sandbox import PretendGcp
+from tests.support.until import until
 
 CLUSTERS = "v1/projects/{p}/locations/{z}/clusters"
 DISKS = "compute/v1/projects/{p}/zones/{z}/disks"
@@ -236,9 +236,11 @@ def test_who_is_not_known_a_wrong_project_and_an_api_that_is_off_are_told_apart(
     until(lambda: gcp.ask("GET", CLUSTERS)[0], lambda status: status == 200)
 
 
-def test_a_pool_that_scales_is_resized_within_its_bounds_by_steering(gcp: PretendGcp) -> None:
+def test_a_pool_that_scales_is_resized_within_its_bounds_by_a_control_request(
+    gcp: PretendGcp,
+) -> None:
     make(gcp, GPUS)
-    pool = {one["pool"]: one for one in gcp.control("GET", "pools")["pools"]}["pool-1"]
+    pool = {listed["pool"]: listed for listed in gcp.control("GET", "pools")["pools"]}["pool-1"]
     assert (pool["nodes"], pool["accelerators"], pool["accelerator"]) == (
         [],
         8,
@@ -246,15 +248,17 @@ def test_a_pool_that_scales_is_resized_within_its_bounds_by_steering(gcp: Preten
     )
     wish = {name: pool[name] for name in ("project", "location", "cluster", "pool")}
     assert gcp.control("POST", "pools", {**wish, "size": 9}) == {"size": 2, "refused": ""}
-    nodes = {one["pool"]: one["nodes"] for one in gcp.control("GET", "pools")["pools"]}["pool-1"]
+    nodes = {listed["pool"]: listed["nodes"] for listed in gcp.control("GET", "pools")["pools"]}[
+        "pool-1"
+    ]
     assert len(nodes) == 2 and all(node["name"].startswith("gke-demo-pool-1-") for node in nodes)
     assert (
         gcp.control("POST", "pools", {**wish, "size": 1, "remove": [nodes[0]["name"]]})["size"] == 1
     )
-    assert {one["pool"]: one["nodes"] for one in gcp.control("GET", "pools")["pools"]}["pool-1"][0][
-        "name"
-    ] == nodes[1]["name"]
-    status, _ = gcp.steer("POST", "pools", {**wish, "pool": "main", "size": 3})
+    assert {listed["pool"]: listed["nodes"] for listed in gcp.control("GET", "pools")["pools"]}[
+        "pool-1"
+    ][0]["name"] == nodes[1]["name"]
+    status, _ = gcp.control_response("POST", "pools", {**wish, "pool": "main", "size": 3})
     assert status == 400, "one that does not scale is left alone"
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from playrunner.sandbox import nodes, registry, state
+from playrunner.sandbox import node_inventory, nodes, registry, state
 from playrunner.sandbox.aws.api import process as aws_process
 from playrunner.sandbox.gcp import process as gcp_process
 from playrunner.sandbox.kube.process import process as kube_process
@@ -31,9 +31,10 @@ read = []
 for folder, _, files in os.walk(root):
     read.append(folder)
     read += [file for file in files if os.access(os.path.join(folder, file), os.R_OK)]
-paths = ["/", "/api/v1/nodes", "/apis", "/_sandbox/health", "/_sandbox/faults", "/nodes", "/pods", "/v2/_catalog", "/clusters",
-         "/moto-api/data.json", "/v1/projects/sandbox-project/locations/-/clusters", "/v2/keys", "/metrics", "/exec/a/b/c",
-         "/containerLogs/a/b/c", "/compute/v1/projects/sandbox-project/aggregated/disks"]
+paths = ["/", "/api/v1/nodes", "/apis", "/_sandbox/health", "/_sandbox/faults", "/nodes", "/pods",
+         "/faults", "/v2/_catalog", "/clusters", "/moto-api/data.json", "/v2/keys", "/metrics",
+         "/v1/projects/sandbox-project/locations/-/clusters", "/exec/a/b/c", "/containerLogs/a/b/c",
+         "/compute/v1/projects/sandbox-project/aggregated/disks"]
 answered, refused = [], []
 for address, port in ports:
     for tls in (False, True):
@@ -46,15 +47,18 @@ for address, port in ports:
                         trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
                         link = trust.wrap_socket(link)
                     with link:
-                        link.sendall(f"{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 2\r\n"
-                                     "Authorization: Bearer x\r\nConnection: close\r\n\r\n{}".encode())
+                        start = f"{method} {path} HTTP/1.1\r\nHost: {address}\r\n"
+                        start += "Content-Length: 2\r\n"
+                        headers = "Authorization: Bearer x\r\nConnection: close"
+                        link.sendall(f"{start}{headers}\r\n\r\n{{}}".encode())
                         line = link.recv(4096).split(b"\r\n")[0].decode(errors="replace")
                 except OSError:
                     continue
                 status = line.split()[1] if line.startswith("HTTP/") else line
-                (refused if status in ("400", "401", "403", "") or line.startswith("SSH-") else answered).append(
-                    [address, port, method, path, line])
-print(json.dumps({"read": read, "answered": answered, "refused": len(refused), "user": os.getuid()}))
+                is_refusal = status in ("400", "401", "403", "") or line.startswith("SSH-")
+                (refused if is_refusal else answered).append([address, port, method, path, line])
+seen = {"read": read, "answered": answered, "refused": len(refused), "user": os.getuid()}
+print(json.dumps(seen))
 """
 
 
@@ -127,7 +131,7 @@ def of_registry(root: Path, answered: list[Any]) -> bool:
 def test_every_server_listens_on_loopback_and_refuses_another_user(root: Path) -> None:
     ports = listening(root)
     assert len(ports) >= 6, (
-        "a node, two clouds, the API, its kubelet and the controllers' steering, at least"
+        "a node, two clouds, the API, its kubelet and the controllers' control server, at least"
     )
     assert all(address.startswith("127.") for address, _ in ports), ports
     found = visit(root, ports)
@@ -185,7 +189,7 @@ def test_a_node_is_opened_by_its_own_sandboxs_key_alone(root: Path, tmp_path: Pa
         "-o",
         "IdentitiesOnly=yes",
     ]
-    for file, expected in ((nodes.key_file(root), 0), (key, 255)):
+    for file, expected in ((node_inventory.key_file(root), 0), (key, 255)):
         command = [
             "ssh",
             "-F",
@@ -205,7 +209,8 @@ def test_two_sandboxes_share_no_key(root: Path, tmp_path: Path) -> None:
     try:
         nodes.up(tmp_path / "sandbox", 1)
         assert (
-            nodes.key_file(root).read_bytes() != nodes.key_file(tmp_path / "sandbox").read_bytes()
+            node_inventory.key_file(root).read_bytes()
+            != node_inventory.key_file(tmp_path / "sandbox").read_bytes()
         )
     finally:
         nodes.down(tmp_path / "sandbox")
@@ -224,7 +229,7 @@ def test_a_folder_that_another_user_made_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     with (
-        pytest.raises(SandboxError, match="others may replace"),
+        pytest.raises(SandboxError, match="writable by other users"),
         state.locked(tmp_path / "open" / "sandbox"),
     ):
         pass

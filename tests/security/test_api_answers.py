@@ -188,7 +188,7 @@ def test_an_answer_that_comes_a_byte_at_a_time_is_given_up(monkeypatch: pytest.M
     import socket
 
     monkeypatch.setattr(answers, "ANSWER_SECONDS", 0.3)
-    monkeypatch.setattr("playrunner.kube.client.client.FIRST_SECONDS", 0.5)
+    monkeypatch.setattr("playrunner.kube.client.requests.FIRST_SECONDS", 0.5)
     listener = socket.create_server(("127.0.0.1", 0))
     stopped = threading.Event()
 
@@ -223,8 +223,8 @@ def test_an_answer_that_comes_a_byte_at_a_time_is_given_up(monkeypatch: pytest.M
 def test_a_server_cannot_make_anyone_wait_long_by_retry_after(
     told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("playrunner.kube.client.client.THROTTLED_SECONDS", -1.0)
-    monkeypatch.setattr("playrunner.kube.client.client.RESTART_SECONDS", 0.2)
+    monkeypatch.setattr("playrunner.kube.client.requests.THROTTLED_SECONDS", -1.0)
+    monkeypatch.setattr("playrunner.kube.client.requests.RESTART_SECONDS", 0.2)
     slept: list[float] = []
     answer = said({"kind": "Status", "message": "busy"}, status=503, headers={"Retry-After": told})
 

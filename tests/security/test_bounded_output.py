@@ -61,7 +61,11 @@ def test_eighty_megabytes_of_output_take_seconds(stage: Stage) -> None:
   gather_facts: false
   tasks:
     - {{name: much, shell: "yes {"0123456789" * 10} | head -c 80000000", register: much}}
-    - {{name: all of it, assert: {{that: "much.stdout | length == 80000000 and much.stdout_lines | length == 792080"}}}}
+    - name: all of it
+      assert:
+        that:
+          - much.stdout | length == 80000000
+          - much.stdout_lines | length == 792080
 """,
     )
     assert code == 0, last_of_output(stage)

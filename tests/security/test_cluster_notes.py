@@ -13,8 +13,8 @@ from playrunner.kube.client.client import Cluster, Kube
 from playrunner.kube.client.config import Access
 from playrunner.kube.client.transport import Transport
 from playrunner.kube.nodes.quarantine import entries
-from playrunner.training.kube.names import LABEL, SUMMARY
-from playrunner.training.kube.run_view import find
+from playrunner.training.kube.job_spec.names import LABEL, SUMMARY
+from playrunner.training.kube.runs.run_view import find
 from tests.support.security.rubbish import Said, said, serving
 
 GOOD: dict[str, Any] = {

@@ -203,6 +203,6 @@ def test_a_host_that_falls_silent_is_given_up(silent: Run, lie: str) -> None:
 
     assert [result["status"] for result in results] == ["unreachable"], results
     assert (
-        "no sign of life" in results[0]["values"]["msg"]
+        "no heartbeat" in results[0]["values"]["msg"]
         and "PLAYRUNNER_SILENT_SECONDS" in results[0]["values"]["msg"]
     )

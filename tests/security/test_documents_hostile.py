@@ -24,7 +24,7 @@ from playrunner.text.documents import (
     read_text,
     read_yaml,
 )
-from playrunner.variables.host_memory import World
+from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.scope import Scope
 from playrunner.variables.templating import Templar
 
@@ -88,7 +88,7 @@ def test_text_that_is_not_a_value_is_refused_with_its_line(
 )
 def test_aliases_that_stand_for_too_much_are_refused_within_a_second(text: str) -> None:
     start = time.monotonic()
-    with pytest.raises(BadInput, match="aliases in it stand for more than 100,000 values"):
+    with pytest.raises(BadInput, match="aliases repeat more than 100,000 values"):
         parse_yaml(text, "bomb.yaml")
     assert time.monotonic() - start < 1
 
@@ -271,5 +271,5 @@ def test_a_bad_template_of_an_inventory_is_refused_with_its_line(
     file = tmp_path / name
     file.write_text(text)
     with pytest.raises(BadInput) as caught:
-        Scope(World(read_inventory([file]), Templar(), {}, {}), "n1").lookup("a")
+        Scope(RunVariables(read_inventory([file]), Templar(), {}, {}), "n1").lookup("a")
     assert str(caught.value.place) == f"{file}:{line}"

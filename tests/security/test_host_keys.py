@@ -16,7 +16,7 @@ import pytest
 from playrunner.errors import HostUnreachable
 from playrunner.ssh import hostkeys
 from playrunner.ssh.host_key_check import notices
-from playrunner.ssh.session import opened
+from playrunner.ssh.session import open_session
 from playrunner.ssh.targets import Target
 from tests.support.sshd import NodeSet, SshNode
 
@@ -74,7 +74,7 @@ class Place:
 
     def accepts(self, checking: str = "yes") -> bool:
         try:
-            opened(self.target(checking)).close()
+            open_session(self.target(checking)).close()
         except HostUnreachable as error:
             assert "host key" in str(error), error
             return False
@@ -189,7 +189,7 @@ def test_a_revoked_key_is_refused_whatever_the_setting(
 ) -> None:
     place.says(text)
     with pytest.raises(HostUnreachable, match=f"REVOKED .{re.escape(str(place.file))}:2"):
-        opened(place.target(checking))
+        open_session(place.target(checking))
 
 
 def test_accept_new_records_the_key_and_refuses_another_one_later(place: Place) -> None:
@@ -199,7 +199,7 @@ def test_accept_new_records_the_key_and_refuses_another_one_later(place: Place) 
     assert place.accepts("yes") and place.openssh_accepts("yes")
     place.says("{name} {other}\n")
     with pytest.raises(HostUnreachable, match="CHANGED"):
-        opened(place.target("accept-new"))
+        open_session(place.target("accept-new"))
 
 
 def test_checking_switched_off_records_new_keys_and_accepts_changed_ones_but_sends_no_password(
@@ -211,7 +211,7 @@ def test_checking_switched_off_records_new_keys_and_accepts_changed_ones_but_sen
     assert place.accepts("no") and place.openssh_accepts("no")
     assert place.key not in place.file.read_text()
     with pytest.raises(HostUnreachable, match=r"CHANGED.*password is never sent"):
-        opened(replace(place.target("no"), password="secret"))
+        open_session(replace(place.target("no"), password="secret"))
 
 
 def test_keys_recorded_at_the_same_time_are_all_kept_once(tmp_path: Path) -> None:
@@ -253,5 +253,5 @@ def test_no_known_hosts_file_can_break_the_look_up(tmp_path: Path) -> None:
         file.write_bytes(
             f"{''.join(line)}\nhost {good.split(' ', 1)[1]}\n".encode(errors="surrogateescape")
         )
-        verdict = hostkeys.judge([str(file)], ["host"], key)
-        assert verdict.word == "known", (number, "".join(line), verdict)
+        status = hostkeys.key_status([str(file)], ["host"], key)
+        assert status.state == "known", (number, "".join(line), status)

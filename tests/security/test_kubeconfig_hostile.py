@@ -161,8 +161,7 @@ def test_what_is_wrong_is_named_with_its_line(
         "\udcff",
         "a: &a [x,x,x,x,x,x,x,x,x]\n"
         + "".join(
-            f"{name}: &{name}"
-            f" [*{before},*{before},*{before},*{before},*{before},*{before},*{before},*{before},*{before}]\n"
+            f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n"
             for before, name in zip("abcdefghi", "bcdefghij", strict=True)
         ),
         "{",

@@ -29,7 +29,7 @@ def stage(tmp_path: Path) -> Stage:
         (DEEP, "r.stdout | from_yaml", "nested more than 100 deep"),
         (DEEP, "r.stdout | from_yaml_all", "nested more than 100 deep"),
         (DEEP, "r.stdout | from_json", "nested more than 100 deep"),
-        (BOMB, "r.stdout | from_yaml", "aliases in it stand for more than"),
+        (BOMB, "r.stdout | from_yaml", "aliases repeat more than"),
         ("printf '{\"a\": 1\\n'", "r.stdout | from_json", "not valid JSON"),
         ("printf 'a: !!bool maybe'", "r.stdout | from_yaml", "cannot be read as !!bool"),
         ("printf 'a: !!timestamp x'", "r.stdout | from_yaml_all", "cannot be read as !!timestamp"),

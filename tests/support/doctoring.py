@@ -1,5 +1,4 @@
-"""A bare machine: a home with nothing in it, a PATH that leads nowhere, and somebody who does what
-the doctor's lines say."""
+"""A bare machine: an empty home, an empty PATH, and an operator who applies the doctor's fixes."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ class BareMachine:
             "PATH": str(self.programs),
             "AWS_EC2_METADATA_DISABLED": "true",
         }
-        nobody = {name: "" for name in LOGINS if name in os.environ}
+        no_logins = {name: "" for name in LOGINS if name in os.environ}
         return runner.invoke(
             "doctor",
             "--inventory",
@@ -55,7 +54,7 @@ class BareMachine:
             "--json",
             *words,
             state=self.home / "state",
-            **nobody,
+            **no_logins,
             **own,
         )
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from playrunner.sandbox import node_inventory, sshd
 from playrunner.sandbox import nodes as sandbox_nodes
-from playrunner.sandbox import sshd
 from playrunner.sandbox.state import SandboxError
 
 SHARED_COUNT = 2
@@ -80,8 +80,8 @@ class NodeSet:
     def start(self) -> None:
         """Bring up what is not up; also after `kill`."""
         key, known_hosts = (
-            sandbox_nodes.key_file(self.root),
-            sandbox_nodes.known_hosts_file(self.root),
+            node_inventory.key_file(self.root),
+            node_inventory.known_hosts_file(self.root),
         )
         self._nodes = tuple(
             SshNode(
@@ -97,7 +97,7 @@ class NodeSet:
         )
 
     def kill(self, *names: str) -> None:
-        """Cut these nodes' power: nobody listens there any more, and every session in them is over."""
+        """Cut these nodes' power: nothing listens there any more, and all sessions are gone."""
         doomed = [node for node in sandbox_nodes.status(self.root) if node.name in names]
         sandbox_nodes.stop(self.root, doomed)
 
@@ -114,12 +114,12 @@ class NodeSet:
         `nodes`."""
         names = set(hosts) if hosts is not None else {node.name for node in self}
         chosen = [
-            sandbox_nodes.Node(node.name, node.address, node.port, node.scratch)
+            node_inventory.Node(node.name, node.address, node.port, node.scratch)
             for node in self
             if node.name in names
         ]
         path = folder / "inventory.yaml"
-        path.write_text(sandbox_nodes.inventory_text(self.root, chosen, variables))
+        path.write_text(node_inventory.inventory_text(self.root, chosen, variables))
         return path
 
     def remove(self) -> None:

@@ -169,7 +169,7 @@ def test_a_password_in_the_store_s_address_is_refused_and_not_repeated(
         "gpt2-micro-smoke",
         "train.checkpoint.upload=sftp://me:hunter2@host/run",
     )
-    assert "leave out what stands before the @" in said and "hunter2" not in said
+    assert "remove the part before the @" in said and "hunter2" not in said
 
 
 def test_data_found_to_be_bad_after_a_while_costs_no_checkpoint(

@@ -12,10 +12,10 @@ import torch
 from trainer.checkpoint.checkpoint import Checkpoints, read_state
 from trainer.checkpoint.manifest import MARKER, damage
 from trainer.config import Checkpoint
-from trainer.distributed.process_group import Place
+from trainer.distributed.process_group import ProcessGroup
 from trainer.errors import BadInput
 
-ALONE = Place(0, 0, 1, 1, torch.device("cpu"), grouped=False)
+ALONE = ProcessGroup(0, 0, 1, 1, torch.device("cpu"), grouped=False)
 
 
 def write_two_files(folder: Path) -> Callable[[], None]:

@@ -111,7 +111,7 @@ def test_a_marker_cannot_name_files_outside(
 @pytest.mark.parametrize(
     ("settings", "remedy"),
     [
-        ({"upload": STORE}, "; to begin without looking there, set checkpoint.resume=never"),
+        ({"upload": STORE}, "; to start from scratch, set checkpoint.resume=never"),
         ({"resume": STORE}, ""),
     ],
 )
@@ -123,7 +123,7 @@ def test_a_store_that_does_not_answer_is_no_beginning(
         found(tmp_path, **settings)
     said = str(refused.value)
     assert said.startswith(
-        f"checkpoint.{next(iter(settings))} {STORE}: cannot be fetched: "
+        f"checkpoint.{next(iter(settings))} {STORE}: cannot be downloaded: "
     ) and said.endswith(remedy)
     assert len(said.splitlines()) == 1 and SECRET not in said
 

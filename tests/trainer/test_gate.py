@@ -17,25 +17,25 @@ import pytest
 from tests.support.trainer.launching import ROOT
 from tests.support.trainer.netcheck import Gate
 from trainer.netcheck.gate import main
-from trainer.netcheck.pairing import better, bus_gbps, rounds, second_look, silent
+from trainer.netcheck.pairing import better, bus_gbps, repeat_rounds, rounds, silent
 
 JOIN_SECONDS = "60"  # a busy two-core machine imports for half a minute
 
 # A rank that comes, does its part of so many tasks, and is gone in the middle of the next.
 DIES = """
 import os, signal, sys
-from trainer.netcheck.rendezvous import Meeting
-from trainer.netcheck.process_rank import seat_from
+from trainer.netcheck.rendezvous import Rendezvous
+from trainer.netcheck.process_rank import process_rank_from
 from trainer.netcheck.measure import Traffic
 
-seat = seat_from(os.environ)
-meeting = Meeting(seat, 60)
-meeting.answer("join", {"node": seat.node, "device": False})
+process = process_rank_from(os.environ)
+rendezvous = Rendezvous(process, 60)
+rendezvous.answer("join", {"node": process.node, "device": False})
 for step in range(int(sys.argv[1])):
-    task = meeting.hear(step, 60)
-    traffic = Traffic(meeting.connect, seat.rank, seat.size, task["backend"], 0, 5)
-    meeting.answer(step, traffic.all_reduce(f"group/{step}", task["sizes"], task["seconds"]))
-meeting.hear(int(sys.argv[1]), 60)
+    task = rendezvous.next_task(step, 60)
+    traffic = Traffic(rendezvous.connect, process.rank, process.size, task["backend"], 0, 5)
+    rendezvous.answer(step, traffic.all_reduce(f"group/{step}", task["sizes"], task["seconds"]))
+rendezvous.next_task(int(sys.argv[1]), 60)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -109,7 +109,7 @@ def test_a_rank_without_a_master_names_it_in_a_result_of_its_own(tmp_path: Path)
         == f"node2 (rank 1) cannot reach the master node1 at 127.0.0.1:{gate.port} within 2 s"
     )
     assert out == f"GATE {json.dumps(result)}\n"
-    assert err == f"gate: {result['problem']}\n"
+    assert err == f"gate: network check failed: {result['problem']}\n"
     assert not gate.output.exists()
 
 
@@ -189,12 +189,12 @@ def figures(gbps: float, latency_us: float = 50.0) -> dict[str, Any]:
 
 def test_what_stands_out_is_looked_at_again_one_node_at_a_time() -> None:
     measured = {pair: figures(1.0 if 2 in pair else 10.0) for pair in combinations(range(6), 2)}
-    again = second_look(measured)
+    again = repeat_rounds(measured)
     assert sorted(pair for pairs in again for pair in pairs) == sorted(
         pair for pair in measured if 2 in pair
     )
     assert all(len(pairs) == 1 for pairs in again)
-    assert second_look({pair: figures(10.0) for pair in measured}) == []
+    assert repeat_rounds({pair: figures(10.0) for pair in measured}) == []
 
 
 def test_of_two_looks_the_better_figures_count() -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from playrunner.training.netcheck.verdict import Expected, judge
 from tests.support.trainer.netcheck import Gate
+from trainer.netcheck.findings import Expected
+from trainer.netcheck.verdict import judge
 
 pytestmark = [
     pytest.mark.processes,

@@ -94,5 +94,5 @@ def test_the_network_is_proved_once_in_a_life_of_the_run_and_rank_0_judges_it(
     assert [code for code, _ in closed] == [6, 6], (
         "another life, and links that should be faster: no rank begins"
     )
-    assert "gate: the link node1 - node2 is slow" in closed[0][1]
+    assert "gate: network check failed: the link node1 - node2 is slow" in closed[0][1]
     assert not (tmp_path / "output").exists()

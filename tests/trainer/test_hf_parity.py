@@ -39,17 +39,19 @@ train = read_profile("gpt2-micro-smoke", json.loads(sys.argv[1])).train
 samples, _ = open_samples(train, Path("."), 1)
 numbers = Order(samples, train.seed).numbers(np.arange(train.steps * train.batch_size))
 found = samples.take(numbers)
-# One token more than our rows: their labels are shifted inside, so the last of them is the last of ours. The first
-# predicts nothing, but is counted unless it is marked.
+# One token more than our rows: their labels are shifted inside, so that the last ones are the same.
+# The first predicts nothing, but is counted unless it is marked.
 rows = np.concatenate([found["input"], found["label"][:, -1:]], axis=1)
 labels = rows.copy()
 labels[:, 0] = -100
-data = [{"input_ids": torch.from_numpy(row), "labels": torch.from_numpy(label)} for row, label in zip(rows, labels)]
+data = [{"input_ids": torch.from_numpy(row), "labels": torch.from_numpy(label)}
+        for row, label in zip(rows, labels)]
 ours = build(train); initialise(ours, train.seed)
 from dataclasses import replace
 model = _transformers_model(replace(train.model, context=train.model.context + 1))
 state = ours.state_dict()
-state["transformer.wpe.weight"] = torch.cat([state["transformer.wpe.weight"], torch.zeros(1, train.model.width)])
+positions = state["transformer.wpe.weight"]
+state["transformer.wpe.weight"] = torch.cat([positions, torch.zeros(1, train.model.width)])
 model.load_state_dict(state, strict=False); model.tie_weights()
 class InOrder(Trainer):
     def _get_train_sampler(self, *_): return SequentialSampler(self.train_dataset)
@@ -58,9 +60,12 @@ class Keep(TrainerCallback):
     def on_log(self, args, state, control, logs=None, **_):
         if "loss" in logs: losses[state.global_step] = logs["loss"]
 o = train.optimizer
-arguments = TrainingArguments("unused", max_steps=train.steps, per_device_train_batch_size=train.batch_size, learning_rate=o.lr,
-    adam_beta1=o.betas[0], adam_beta2=o.betas[1], adam_epsilon=o.eps, weight_decay=o.weight_decay, max_grad_norm=o.grad_clip,
-    use_cpu=True, lr_scheduler_type="linear", warmup_steps=train.schedule.warmup_steps, logging_steps=1, save_strategy="no",
+arguments = TrainingArguments("unused", max_steps=train.steps,
+    per_device_train_batch_size=train.batch_size, learning_rate=o.lr,
+    adam_beta1=o.betas[0], adam_beta2=o.betas[1], adam_epsilon=o.eps,
+    weight_decay=o.weight_decay, max_grad_norm=o.grad_clip,
+    use_cpu=True, lr_scheduler_type="linear", warmup_steps=train.schedule.warmup_steps,
+    logging_steps=1, save_strategy="no",
     report_to=[], disable_tqdm=True)
 InOrder(model, arguments, train_dataset=data, callbacks=[Keep()]).train()
 print("LOSSES " + json.dumps(losses))

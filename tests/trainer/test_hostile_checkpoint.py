@@ -20,7 +20,7 @@ from trainer.checkpoint.manifest import MARKER, settled, write_json
 from trainer.checkpoint.pickles import Refused, read_pickle
 from trainer.checkpoint.safe_load import check_metadata
 from trainer.errors import BadInput
-from trainer.torchrun import MeetingState
+from trainer.torchrun import RendezvousState
 
 pytestmark = pytest.mark.processes
 COMMON = (
@@ -70,7 +70,7 @@ def resumed(output: Path, settings: tuple[str, ...], steps: int = 3) -> Ended:
 
 
 def poisoned(run: Path, folder: Path, poison: Callable[[Path], None]) -> Path:
-    """A copy of the run whose newest checkpoint was changed by somebody who also wrote its marker."""
+    """A copy of the run whose newest checkpoint was changed, together with its marker."""
     copy = folder / "run"
     shutil.copytree(run, copy)
     step = copy / "checkpoints" / STEP
@@ -269,10 +269,10 @@ def test_what_nodes_put_into_their_meeting_is_read_without_running_it(tmp_path: 
     state = _RendezvousState()
     state.participants[_NodeDesc("127.0.0.1", 1, 0)] = 0
     state.wait_list.add(_NodeDesc("127.0.0.2", 2, 0))
-    read = MeetingState.loads(MeetingState.dumps(state))
+    read = RendezvousState.loads(RendezvousState.dumps(state))
     assert (read.participants, read.wait_list) == (state.participants, state.wait_list)
-    with pytest.raises(MeetingState.PickleError, match=r"system"):
-        MeetingState.loads(pickle.dumps(Payload(tmp_path / "trace")))
+    with pytest.raises(RendezvousState.PickleError, match=r"system"):
+        RendezvousState.loads(pickle.dumps(Payload(tmp_path / "trace")))
     assert not (tmp_path / "trace").exists()
 
 

@@ -1,4 +1,4 @@
-"""The shuffle of streams: every row once in a pass, in an order that any place in it leads back to."""
+"""The shuffle of streams: every row once in a pass, in an order that resumes at any bookmark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import torch
 from trainer.config import Data, Model, Train
 from trainer.data.mixing import mixed
 from trainer.data.stream import BEGINNING, Stream, StreamLoader
-from trainer.distributed.process_group import Place
+from trainer.distributed.process_group import ProcessGroup
 
 ROWS = 23  # in a pass
 
@@ -51,9 +51,7 @@ def test_each_pass_holds_every_row_once(size: int) -> None:
         assert sorted(found[turn * ROWS : (turn + 1) * ROWS]) == list(range(ROWS))
 
 
-def test_the_order_is_another_in_each_pass_and_for_each_seed_and_of_the_file_without_a_shuffle() -> (
-    None
-):
+def test_the_order_differs_by_pass_and_seed_and_is_the_files_own_without_a_shuffle() -> None:
     found = [number for number, _ in order(2 * ROWS, 1000)]
     other = [number for number, _ in order(ROWS, 1000, seed=8)]
     assert len({tuple(found[:ROWS]), tuple(found[ROWS:]), tuple(other), tuple(range(ROWS))}) == 4
@@ -87,7 +85,7 @@ def test_a_loader_begins_again_inside_a_block_and_says_where_a_batch_came_from(
         batch_size=4, device_batch_size=2, data=data, model=Model(context=16, vocab_size=257)
     )
     stream = Stream(train, tmp_path)
-    alone = Place(0, 0, 1, 1, torch.device("cpu"), grouped=False)
+    alone = ProcessGroup(0, 0, 1, 1, torch.device("cpu"), grouped=False)
 
     def batches(
         position: int, state: dict[str, Any] | None, steps: int

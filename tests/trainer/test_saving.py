@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from tests.support.trainer.launching import (
     wait_for_step,
     worst_difference,
 )
+from tests.support.until import until
 from trainer.checkpoint.manifest import MARKER, damage
 
 pytestmark = pytest.mark.processes
@@ -126,13 +126,21 @@ def test_deepspeed_trains_on_while_a_file_is_written_and_killed_then_it_resumes_
 
 
 def _reader_of(pipe: Path, process: subprocess.Popen[str], seconds: float = 120) -> int:
-    """The pipe's end to write to, as soon as somebody reads it."""
-    until = time.monotonic() + seconds
-    while True:
+    """The pipe's end to write to, as soon as a process reads it."""
+
+    def opened() -> int | None:
         try:
             return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
         except OSError as error:
-            assert (
-                error.errno == errno.ENXIO and process.poll() is None and time.monotonic() < until
-            ), "nobody reads it"
-            time.sleep(0.05)
+            assert error.errno == errno.ENXIO
+            return None
+
+    end = until(
+        opened,
+        lambda end: end is not None,
+        seconds,
+        what="a reader of the pipe",
+        process=process,
+    )
+    assert end is not None
+    return end

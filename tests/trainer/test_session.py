@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from trainer.distributed.process_group import Place
+from trainer.distributed.process_group import ProcessGroup
 from trainer.loop.loop import Training
 from trainer.profile import read_profile
 from trainer.strategies import ddp
 
-ALONE = Place(0, 0, 1, 1, torch.device("cpu"), grouped=False)
+ALONE = ProcessGroup(0, 0, 1, 1, torch.device("cpu"), grouped=False)
 TINY = (
     "train.model.layers=1",
     "train.model.heads=2",
@@ -59,7 +59,7 @@ def test_losses_far_above_the_recent_ones_are_skipped(
     profile = read_profile("gpt2-small-smoke", [*TINY, *guard, "train.steps=4"])
     training = Training(profile, tmp_path, ALONE)
     training.recent.extend([0.01] * 3)
-    training.go_on()
+    training.train_to_end()
     training.close()
     assert training.session.skipped == 4 and training.session.taken == 0
     assert "is over 2.0 x 0.0100; step skipped" in capsys.readouterr().err
@@ -70,7 +70,7 @@ def test_the_recent_losses_a_spike_is_measured_by_are_in_the_checkpoint(tmp_path
     first = Training(
         read_profile("gpt2-small-smoke", [*TINY, *guard, "train.steps=4"]), tmp_path, ALONE
     )
-    first.go_on()
+    first.train_to_end()
     first.close()
     second = Training(
         read_profile("gpt2-small-smoke", [*TINY, *guard, "train.steps=5"]), tmp_path, ALONE

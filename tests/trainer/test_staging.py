@@ -1,4 +1,4 @@
-"""Data brought to a volume: whole or not marked, resumed where it broke off, and not fetched twice."""
+"""Data downloaded to a volume: marked only when complete, resumed, and not downloaded twice."""
 
 from __future__ import annotations
 
@@ -104,11 +104,11 @@ def test_a_pod_that_died_leaves_its_part_to_the_next(
     words = ("--target", tmp_path / "data")
     with serving(Server(CONTENT, cut_after=400_000, cuts=1, ranges=ranges)) as server:
         code, _, text = staged(capsys, "--source", server.address, *words)
-        assert code == 75 and "what came so far is kept" in text
+        assert code == 75 and "the part received is kept" in text
         assert not (tmp_path / "data" / "staged.json").exists()
         code, told, text = staged(capsys, "--source", server.address, *words)
         assert (code, told["changed"]) == (0, True), text
-    assert "going on after 400000 bytes" in text
+    assert "resuming after 400000 bytes" in text
     assert (tmp_path / "data" / "data.tar").read_bytes() == CONTENT
 
 
@@ -177,7 +177,7 @@ def test_a_folder_of_a_bucket_comes_whole(
     code, _, text = staged(
         capsys, "--source", "s3://bucket/none-such", "--target", tmp_path / "none"
     )
-    assert code == 5 and "nothing is there" in text
+    assert code == 5 and "no files found" in text
 
 
 def _archive(files: dict[str, bytes]) -> bytes:

@@ -135,17 +135,16 @@ def test_a_slow_store_holds_up_nothing_and_what_it_copies_is_not_removed(
     checkpoints.close(seconds=0.0)
     said = capsys.readouterr().err
     assert (
-        "step-00000002: not copied to s3://bucket/run: newer checkpoints took its place first"
-        in said
+        "step-00000002: not copied to s3://bucket/run: newer checkpoints replaced it first" in said
     )
-    assert "step-00000001: not copied to s3://bucket/run: no time is left" in said
+    assert "step-00000001: not copied to s3://bucket/run: no time left" in said
 
     answer.set()
     checkpoints.close()
     said = capsys.readouterr().err
     assert (
         "step-00000001: not copied to s3://bucket/run: PermissionError" in said
-        and "it is safe here" in said
+        and "the local copy is kept" in said
     )
     assert SECRET not in said
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000003"]

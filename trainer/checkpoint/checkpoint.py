@@ -1,5 +1,4 @@
-"""Checkpoints that are whole or not there: written beside, checked, renamed; found again by what
-can be verified.
+"""Checkpoints, written to a temporary name, verified and renamed; only verified ones are resumed.
 
 A checkpoint is a folder `step-00000100` with the strategy's files, `state.json` and last of all
 `complete.json`, which lists every other file with its size and checksum. Until that is written the
@@ -17,10 +16,10 @@ from types import NoneType
 from typing import Any
 
 from trainer.checkpoint.manifest import MARKER, damage, put_in_place, settled, write_json
-from trainer.checkpoint.replicate import spread
+from trainer.checkpoint.replicate import replicate
 from trainer.checkpoint.store_upload import Uploads
 from trainer.config import Checkpoint
-from trainer.distributed.process_group import Place
+from trainer.distributed.process_group import ProcessGroup
 from trainer.errors import BadInput
 
 STATE = "state.json"
@@ -34,25 +33,29 @@ _PARTS = (
 
 
 class Checkpoints:
-    """The checkpoints of one run; every rank holds one of these."""
+    """The checkpoints of one run, on every rank."""
 
-    def __init__(self, folder: Path, settings: Checkpoint, place: Place) -> None:
-        self.folder, self.settings, self.place = folder, settings, place
+    def __init__(self, folder: Path, settings: Checkpoint, processes: ProcessGroup) -> None:
+        self.folder, self.settings, self.processes = folder, settings, processes
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
         self._uploads = (
-            Uploads(settings.upload, MARKER, place.say) if settings.upload and place.first else None
+            Uploads(settings.upload, MARKER, processes.say)
+            if settings.upload and processes.first
+            else None
         )
 
     def find(self) -> Path | None:
-        """The checkpoint to resume from: the one asked for, or the newest complete and undamaged
-        one, here or in the store."""
-        found = self._find_on_any_node() if self.place.apart else self.place.decided(self._find)
-        if found and self._uploads and Path(found).parent == self.folder:
-            self._uploads.add(
-                Path(found)
-            )  # the run before may have ended in the middle of copying it
-        return Path(found) if found else None
+        """The checkpoint to resume from: the requested one, or the newest complete and undamaged
+        one, on disk or in the store."""
+        checkpoint = (
+            self._find_on_any_node()
+            if self.processes.separate_folders
+            else self.processes.decided(self._find)
+        )
+        if checkpoint and self._uploads and Path(checkpoint).parent == self.folder:
+            self._uploads.add(Path(checkpoint))  # if its upload was interrupted
+        return Path(checkpoint) if checkpoint else None
 
     def save(
         self,
@@ -61,8 +64,7 @@ class Checkpoints:
         state: dict[str, Any],
         wait: bool = False,
     ) -> None:
-        """Start a checkpoint; `begin` does what must be done now and answers what is left for the
-        thread."""
+        """Start a checkpoint; `begin` copies the state and returns what the thread does then."""
         self.wait()
         final = self.folder / f"step-{step:08d}"
         partial = self.folder / f".{final.name}.partial"
@@ -76,7 +78,7 @@ class Checkpoints:
             self.wait()
 
     def wait(self) -> None:
-        """Until the checkpoint under way is on disk."""
+        """Until the current checkpoint is on disk."""
         if self._thread:
             self._thread.join()
             self._thread = None
@@ -84,8 +86,7 @@ class Checkpoints:
             raise self._failure
 
     def close(self, seconds: float | None = None) -> None:
-        """Until the last checkpoint is on disk and, unless it takes longer than this, in the store
-        too."""
+        """Until the last checkpoint is on disk and, within so many seconds, in the store."""
         self.wait()
         if self._uploads:
             self._uploads.wait(seconds)
@@ -96,21 +97,21 @@ class Checkpoints:
     ) -> None:
         try:
             finish()
-            if self.place.first:
+            if self.processes.first:
                 write_json(partial / STATE, state)
-            self._meet()
-            if self.place.apart:
-                spread(self.place, partial)
-                self._meet()
+            self._barrier()
+            if self.processes.separate_folders:
+                replicate(self.processes, partial)
+                self._barrier()
             names = sorted(
                 str(path.relative_to(partial)) for path in partial.rglob("*") if path.is_file()
             )
             mine = {
                 name: settled(partial / name)
-                for name in names[self.place.rank :: self.place.world_size]
+                for name in names[self.processes.rank :: self.processes.world_size]
             }
             parts = self._gather(mine)
-            if self.place.keeps:
+            if self.processes.owns_folder:
                 write_json(
                     partial / MARKER,
                     {
@@ -125,19 +126,19 @@ class Checkpoints:
         except BaseException as error:  # raised again by the training thread, in wait()
             self._failure = error
 
-    def _meet(self) -> None:
-        if self.place.world_size > 1:
+    def _barrier(self) -> None:
+        if self.processes.world_size > 1:
             import torch
 
-            torch.distributed.barrier(group=self.place.quiet_group)
+            torch.distributed.barrier(group=self.processes.quiet_group)
 
     def _gather(self, mine: dict[str, Any]) -> list[dict[str, Any]]:
-        if self.place.world_size == 1:
+        if self.processes.world_size == 1:
             return [mine]
         import torch
 
-        parts: list[Any] = [None] * self.place.world_size
-        torch.distributed.all_gather_object(parts, mine, group=self.place.quiet_group)
+        parts: list[Any] = [None] * self.processes.world_size
+        torch.distributed.all_gather_object(parts, mine, group=self.processes.quiet_group)
         return parts
 
     def _find(self) -> str | None:
@@ -146,51 +147,51 @@ class Checkpoints:
         if self.settings.resume == "never":
             return None
         if self.settings.resume != "auto":
-            return str(self._asked_for(self.settings.resume))
+            return str(self._requested(self.settings.resume))
         for path in sorted(self.folder.glob("step-*"), reverse=True):
-            complaint = damage(path, self.settings.verify)
-            if not complaint:
+            problem = damage(path, self.settings.verify)
+            if not problem:
                 return str(path)
-            self.place.say(f"{path}: passed over: {complaint}")
+            self.processes.say(f"{path}: passed over: {problem}")
         if self.settings.upload:
             from trainer.checkpoint.store_download import fetch_newest
 
-            return fetch_newest(self.settings.upload, self.folder, self.place.say)
+            return fetch_newest(self.settings.upload, self.folder, self.processes.say)
         return None
 
     def _find_on_any_node(self) -> str | None:
-        """The newest that any node has; those that do not have it are sent it."""
-        mine, refusal = None, None
-        if self.place.keeps:
+        """The newest that any node has, copied to the nodes that lack it."""
+        mine, failure = None, None
+        if self.processes.owns_folder:
             try:
                 mine = self._find()
             except BadInput as error:
-                refusal = error
-        said = self.place.gathered((mine, refusal))
-        for each in (refused for _, refused in said if refused):
-            raise each
-        names = [Path(path).name for path, _ in said if path]
-        asked = self.settings.resume
-        if not names or (asked != "auto" and "://" not in asked):
-            return asked if names else None  # every node has it at the same place
+                failure = error
+        answers = self.processes.gathered((mine, failure))
+        for refused in (refused for _, refused in answers if refused):
+            raise refused
+        names = [Path(path).name for path, _ in answers if path]
+        requested = self.settings.resume
+        if not names or (requested != "auto" and "://" not in requested):
+            return requested if names else None  # every node has it at the same path
         final = self.folder / max(names)
-        lacks = self.place.keeps and (mine is None or Path(mine).name != final.name)
-        here = self.folder / f".{final.name}.partial" if lacks else final
-        if self.place.keeps:
-            here.mkdir(parents=True, exist_ok=True)
-        spread(self.place, here)
+        lacks = self.processes.owns_folder and (mine is None or Path(mine).name != final.name)
+        local = self.folder / f".{final.name}.partial" if lacks else final
+        if self.processes.owns_folder:
+            local.mkdir(parents=True, exist_ok=True)
+        replicate(self.processes, local)
         if lacks:
-            put_in_place(here, final)
-        self.place.gathered(None)  # all have it
+            put_in_place(local, final)
+        self.processes.gathered(None)  # all have it
         return str(final)
 
-    def _asked_for(self, address: str) -> Path:
+    def _requested(self, address: str) -> Path:
         if "://" in address:
             from trainer.checkpoint.store_download import fetch
 
-            return fetch(address, self.folder, self.place.say)
-        if complaint := damage(Path(address), self.settings.verify):
-            raise BadInput(f"checkpoint.resume {address}: {complaint}")
+            return fetch(address, self.folder, self.processes.say)
+        if problem := damage(Path(address), self.settings.verify):
+            raise BadInput(f"checkpoint.resume {address}: {problem}")
         return Path(address)
 
     def _prune(self) -> None:
@@ -198,25 +199,24 @@ class Checkpoints:
             for old in sorted(self.folder.glob("step-*"))[: -self.settings.keep]:
                 if self._uploads and not self._uploads.release(old):
                     continue
-                # Without its marker first: a removal cut short must not look like a checkpoint.
+                # The marker first: an interrupted removal must not look like a checkpoint.
                 (old / MARKER).unlink(missing_ok=True)
                 shutil.rmtree(old, ignore_errors=True)
 
 
 def read_state(folder: Path) -> dict[str, Any]:
     try:
-        found = json.loads((folder / STATE).read_text())
+        state = json.loads((folder / STATE).read_text())
     except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"{folder / STATE}: cannot be read ({type(error).__name__})") from None
     counts = (
-        [found.get(name, 0) for name in _COUNTS]
-        if isinstance(found, dict) and "step" in found
+        [state.get(name, 0) for name in _COUNTS]
+        if isinstance(state, dict) and "step" in state
         else [None]
     )
-    counted = all(type(each) is int and each >= 0 for each in counts)
-    if not counted or not all(type(found.get(name)) in kinds for name, kinds in _PARTS):
+    counted = all(type(count) is int and count >= 0 for count in counts)
+    if not counted or not all(type(state.get(name)) in kinds for name, kinds in _PARTS):
         raise BadInput(
-            f"{folder / STATE}: does not hold the state of a run: {', '.join(_COUNTS)} are whole"
-            " numbers there"
+            f"{folder / STATE}: not the state of a run: {', '.join(_COUNTS)} must be whole numbers"
         )
-    return found  # type: ignore[no-any-return]
+    return state  # type: ignore[no-any-return]

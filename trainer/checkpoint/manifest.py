@@ -59,8 +59,8 @@ def _sync_folder(folder: Path) -> None:
 
 
 def settled(path: Path) -> list[int]:
-    """A file's fingerprint, once it is on disk; whoever wrote it may have been a library that does
-    not see to that."""
+    """Sync a file to disk and return its fingerprint; the library that wrote it may not have
+    synced it."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
     return _fingerprint(path)

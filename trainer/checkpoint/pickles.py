@@ -32,5 +32,5 @@ def read_pickle(file: IO[bytes], allowed: Collection[tuple[str, str]]) -> Any:
         return _Reader(file, allowed).load()
     except Refused:
         raise
-    except Exception as error:  # what half a pickle raises has no end
+    except Exception as error:  # a truncated pickle can raise anything
         raise Refused(f"it cannot be read ({type(error).__name__})") from None

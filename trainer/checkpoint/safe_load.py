@@ -1,9 +1,9 @@
 """Checkpoints read without running what may be in them.
 
 PyTorch and DeepSpeed keep parts of a checkpoint as pickles, and a pickle can name any program. A
-checksum does not help: whoever can write the files can write that too. So only tensors and the few
-classes that a checkpoint consists of can come out of these readers; everything else is refused,
-unless checkpoint.trust says that it may be loaded as the libraries would load it.
+checksum does not help: who can write the files can write that. So these readers only return tensors
+and the few classes that a checkpoint consists of; everything else is refused, unless
+checkpoint.trust is set.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from pickle import UnpicklingError
-from typing import Any
+from typing import IO, Any, cast
 
 import torch
 from torch.distributed.checkpoint import FileSystemReader
@@ -61,10 +61,10 @@ class SafeReader(FileSystemReader):
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         with self.fs.create_stream(self._get_metadata_path(kwargs.get("rank")), "rb") as file:
-            found = read_pickle(file, _ALLOWED)
-        _check(found)
-        found.storage_meta = StorageMeta(load_id=self.load_id)
-        return found  # type: ignore[no-any-return]
+            metadata = read_pickle(cast(IO[bytes], file), _ALLOWED)
+        _check(metadata)
+        metadata.storage_meta = StorageMeta(load_id=self.load_id)
+        return metadata  # type: ignore[no-any-return]
 
 
 def reader(folder: Path, trust: bool) -> FileSystemReader:
@@ -105,8 +105,8 @@ def tensors_only(trust: bool = False) -> Iterator[None]:
         torch.load = usual  # type: ignore[assignment]
 
 
-def refusal(place: object, error: BaseException) -> BadInput:
-    """What a user is told of a checkpoint that is not loaded."""
+def refusal(path: object, error: BaseException) -> BadInput:
+    """The error for a checkpoint that is not loaded."""
     named = _GLOBAL.search(str(error))
     why = (
         f"it names {named[1]}, which does not belong there"
@@ -114,8 +114,8 @@ def refusal(place: object, error: BaseException) -> BadInput:
         else str(error).partition("\n")[0]
     )
     return BadInput(
-        f"{place}: is not loaded, since that could run code: {why}; only if you trust whoever wrote"
-        " it, set checkpoint.trust=true"
+        f"{path}: not loaded, since that could run code: {why}; only if you trust its author, set"
+        " checkpoint.trust=true"
     )
 
 
@@ -129,17 +129,17 @@ def _refusing(path: Path) -> Iterator[None]:
         raise BadInput(f"{path}: cannot be read: {str(error).partition(chr(10))[0]}") from None
 
 
-def _check(found: Any) -> None:
-    """The parts are what they should be: a pickle can put anything in their place, or nothing."""
+def _check(metadata: Any) -> None:
+    """The parts are what they should be: a pickle can hold anything."""
     try:
-        tensors, places = found.state_dict_metadata, found.storage_data
+        tensors, storage = metadata.state_dict_metadata, metadata.storage_data
         right = (
-            type(found) is Metadata
+            type(metadata) is Metadata
             and type(tensors) is dict
-            and type(places) is dict
+            and type(storage) is dict
             and all(type(name) is str and _is_tensor(each) for name, each in tensors.items())
             and all(
-                type(index) is MetadataIndex and _is_place(each) for index, each in places.items()
+                type(index) is MetadataIndex and _is_inside(each) for index, each in storage.items()
             )
         )
     except (AttributeError, TypeError):
@@ -161,7 +161,7 @@ def _is_tensor(each: Any) -> bool:
     )
 
 
-def _is_place(each: Any) -> bool:
+def _is_inside(each: Any) -> bool:
     if (
         type(each) is not _StorageInfo
         or type(each.relative_path) is not str

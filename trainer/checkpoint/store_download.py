@@ -1,5 +1,4 @@
-"""Checkpoints taken back from an object store: only complete ones, and under their name only once
-they are verified."""
+"""Checkpoints downloaded from an object store: only complete ones, renamed once verified."""
 
 from __future__ import annotations
 
@@ -15,49 +14,45 @@ from trainer.checkpoint.manifest import MARKER, damage, put_in_place
 from trainer.checkpoint.store_upload import reason
 from trainer.errors import BadInput
 
-_AT_ONCE = 8  # files on their way; a store gives one stream only a part of what it gives a machine
+_PARALLEL = 8  # downloads; a store limits the bandwidth of one stream
 Say = Callable[[str], None]
 
 
 def fetch(address: str, folder: Path, say: Say) -> Path:
-    """The checkpoint at an address, or the newest complete one of the run there, brought into a
-    folder."""
+    """Download the checkpoint at an address, or the newest complete one of the run there."""
     store = _Store(f"checkpoint.resume {address}", address)
     if store.read("", MARKER) is None:
-        found = store.newest(folder, say)
-        if found is None:
+        newest = store.newest(folder, say)
+        if newest is None:
             raise BadInput(
                 f"checkpoint.resume {address}: no complete checkpoint there, nor in a folder step-*"
                 " below it"
             )
-        return found
-    found, complaint = store.bring("", folder, say)
-    if complaint:
-        raise BadInput(f"checkpoint.resume {address}: {complaint}")
-    return found
+        return newest
+    checkpoint, problem = store.download("", folder, say)
+    if problem:
+        raise BadInput(f"checkpoint.resume {address}: {problem}")
+    return checkpoint
 
 
 def fetch_newest(address: str, folder: Path, say: Say) -> str | None:
-    """The newest complete checkpoint that a run has copied to its store, brought back into a folder
-    that has none."""
+    """Download the newest complete checkpoint that a run has uploaded."""
     try:
-        found = _Store(f"checkpoint.upload {address}", address).newest(folder, say)
+        newest = _Store(f"checkpoint.upload {address}", address).newest(folder, say)
     except BadInput as error:
-        # Beginning anew would in time write over the copies that are there.
-        raise BadInput(
-            f"{error}; to begin without looking there, set checkpoint.resume=never"
-        ) from None
-    return str(found) if found else None
+        # A fresh start would in time overwrite the copies in the store.
+        raise BadInput(f"{error}; to start from scratch, set checkpoint.resume=never") from None
+    return str(newest) if newest else None
 
 
 class _Store:
-    """A place in an object store; `setting` is where its address was written, for messages."""
+    """A folder in an object store; `setting` names where its address was set, for messages."""
 
     def __init__(self, setting: str, address: str) -> None:
         import fsspec
 
         self.setting = setting
-        with self._naming_trouble():
+        with self._bad_input():
             self.files, self.base = fsspec.core.url_to_fs(address.rstrip("/"))
             self.files.invalidate_cache()
 
@@ -65,13 +60,13 @@ class _Store:
         for name in sorted(
             (name for name in self._names() if name.startswith("step-")), reverse=True
         ):
-            found, complaint = self.bring(f"/{name}", folder, say)
-            if not complaint:
-                return found
-            say(f"{self.base}/{name}: passed over: {complaint}")
+            checkpoint, problem = self.download(f"/{name}", folder, say)
+            if not problem:
+                return checkpoint
+            say(f"{self.base}/{name}: passed over: {problem}")
         return None
 
-    def bring(self, below: str, folder: Path, say: Say) -> tuple[Path, str]:
+    def download(self, below: str, folder: Path, say: Say) -> tuple[Path, str]:
         """The checkpoint's folder on this machine, and what is wrong with it, if anything is."""
         marker = self.read(below, MARKER)
         if marker is None:
@@ -87,66 +82,66 @@ class _Store:
             return final, f"its {MARKER} names files outside the checkpoint"
         if final.exists() and not damage(final):
             if (final / MARKER).read_bytes() == marker:
-                return final, ""  # it was brought here, or copied from here, before
+                return final, ""  # downloaded or uploaded before
             raise BadInput(
                 f"{self.setting}: {final} is another checkpoint of the same step; use another"
                 " --output, or remove it"
             )
         say(f"fetching {self.base}{below}")
         partial = folder / f".{final.name}.partial"
-        complaint = self._copy(below, names, partial)
+        problem = self._copy(below, names, partial)
         _write(partial / MARKER, marker)
-        complaint = complaint or damage(partial)
-        if not complaint:
+        problem = problem or damage(partial)
+        if not problem:
             put_in_place(partial, final)
         shutil.rmtree(partial, ignore_errors=True)
-        return final, complaint
+        return final, problem
 
     def read(self, below: str, name: str) -> bytes | None:
-        with self._naming_trouble():
+        with self._bad_input():
             try:
                 return self.files.cat_file(f"{self.base}{below}/{name}")  # type: ignore[no-any-return]
             except FileNotFoundError:
                 return None
 
     def _names(self) -> list[str]:
-        with self._naming_trouble():
+        with self._bad_input():
             try:
                 return [
-                    each.rstrip("/").rpartition("/")[2]
-                    for each in self.files.ls(self.base, detail=False)
+                    path.rstrip("/").rpartition("/")[2]
+                    for path in self.files.ls(self.base, detail=False)
                 ]
             except FileNotFoundError:
                 return []
 
     def _copy(self, below: str, names: list[str], partial: Path) -> str:
-        def one(name: str) -> str:
+        def copy(name: str) -> str:
             (partial / name).parent.mkdir(parents=True, exist_ok=True)
             try:
                 self.files.get_file(f"{self.base}{below}/{name}", str(partial / name))
             except FileNotFoundError:
                 return f"{name} is missing"
-            _settle(partial / name)
+            _sync(partial / name)
             return ""
 
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        with self._naming_trouble(), ThreadPoolExecutor(_AT_ONCE) as pool:
-            return next(filter(None, pool.map(one, names)), "")
+        with self._bad_input(), ThreadPoolExecutor(_PARALLEL) as pool:
+            return next(filter(None, pool.map(copy, names)), "")
 
     @contextmanager
-    def _naming_trouble(self) -> Iterator[None]:
+    def _bad_input(self) -> Iterator[None]:
         try:
             yield
         except Exception as error:  # every store's library has errors of its own
-            raise BadInput(f"{self.setting}: cannot be fetched: {reason(error)}") from None
+            raise BadInput(f"{self.setting}: cannot be downloaded: {reason(error)}") from None
 
 
 def _write(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    _settle(path)
+    _sync(path)
 
 
-def _settle(path: Path) -> None:
+def _sync(path: Path) -> None:
     with path.open("rb") as file:
         os.fsync(file.fileno())

@@ -12,20 +12,12 @@ from typing import Any
 
 from trainer.errors import BadInput, nearest
 
-_WITHOUT_FOLDERS = (
-    "s3",
-    "s3a",
-    "gs",
-    "gcs",
-    "abfs",
-    "abfss",
-    "az",
-)  # making one there would only make a bucket
+# Making a folder there would make a bucket
+_WITHOUT_FOLDERS = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az")
 
 
 class Uploads:
-    """One copy at a time, oldest first, on a thread that lives as long as there is something to
-    copy."""
+    """Uploads one checkpoint at a time, oldest first, on a thread of its own."""
 
     def __init__(self, target: str, last: str, say: Callable[[str], None]) -> None:
         self.target, self.last, self.say = target, last, say
@@ -41,33 +33,30 @@ class Uploads:
                 threading.Thread(target=self._work, name="upload", daemon=True).start()
 
     def release(self, folder: Path) -> bool:
-        """Whether a folder may be removed: not while it is being copied; one that still waits is
-        given up."""
+        """Whether a folder may be removed: not during its upload; a queued one is cancelled."""
         with self._changed:
             if folder == self._current:
                 return False
             if folder not in self._waiting:
                 return True
             self._waiting.remove(folder)
-        self.say(f"{folder}: not copied to {self.target}: newer checkpoints took its place first")
+        self.say(f"{folder}: not copied to {self.target}: newer checkpoints replaced it first")
         return True
 
     def wait(self, seconds: float | None = None) -> None:
-        """Until everything is copied, or so long."""
+        """Until all uploads are done, or so many seconds."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._current is None, seconds):
-                self.say(f"{self._current}: not copied to {self.target}: no time is left")
+                self.say(f"{self._current}: not copied to {self.target}: no time left")
 
     def _work(self) -> None:
         while self._current is not None:
             try:
                 upload(self._current, self.target, self.last)
-            except (
-                Exception
-            ) as error:  # every store's library has errors of its own, and none may end a run
+            except Exception as error:  # each store's library has its own; none may end a run
                 self.say(
-                    f"{self._current}: not copied to {self.target}: {reason(error)}; it is safe"
-                    " here"
+                    f"{self._current}: not copied to {self.target}: {reason(error)}; the local"
+                    " copy is kept"
                 )
             with self._changed:
                 self._current = self._waiting.popleft() if self._waiting else None
@@ -75,37 +64,33 @@ class Uploads:
 
 
 def upload(folder: Path, target: str, last: str) -> None:
-    """Copy a folder, the file named `last` after all others, so that it is complete there only when
-    it is."""
+    """Copy a folder, the file named `last` after all others: it marks the copy as complete."""
     import fsspec
 
     files, base = fsspec.core.url_to_fs(target.rstrip("/") + f"/{folder.name}")
     earlier = _content(files, f"{base}/{last}")
     if earlier == (folder / last).read_bytes():
         return
-    if (
-        earlier is not None
-    ):  # the same step of another try: incomplete from here on, until it is this one's
+    if earlier is not None:  # the same step of another attempt: incomplete until replaced
         files.rm_file(f"{base}/{last}")
     for path in sorted(
         (path for path in folder.rglob("*") if path.is_file()), key=lambda path: path.name == last
     ):
-        there = f"{base}/{path.relative_to(folder)}"
+        remote = f"{base}/{path.relative_to(folder)}"
         if target.partition("://")[0] not in _WITHOUT_FOLDERS:
-            files.makedirs(there.rsplit("/", 1)[0], exist_ok=True)
-        files.put_file(str(path), there)
+            files.makedirs(remote.rsplit("/", 1)[0], exist_ok=True)
+        files.put_file(str(path), remote)
 
 
 def check_store(setting: str, address: str) -> None:
-    """Refuse, before training starts, what could never be copied to or from; `setting` is where the
-    address stands."""
+    """Refuse an unusable address before training starts; `setting` names where it was set."""
     protocol, separator, rest = address.partition("://")
     if not separator:
         return
     if "@" in rest.partition("/")[0]:
-        # Not shown: what stands there may be a password.
+        # Not shown: it may be a password.
         raise BadInput(
-            f"{setting}: leave out what stands before the @; credentials come from the environment"
+            f"{setting}: remove the part before the @; credentials come from the environment"
             " or the machine's role, since the profile is written into every checkpoint"
         )
     try:
@@ -130,12 +115,12 @@ def check_store(setting: str, address: str) -> None:
 
 
 def reason(error: Exception) -> str:
-    """The first line of what a store's library says, and what it calls it."""
+    """The type and first line of an error of a store's library."""
     return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
 def _content(files: Any, path: str) -> bytes | None:
     try:
         return files.cat_file(path)  # type: ignore[no-any-return]
-    except (FileNotFoundError, PermissionError):  # a role that may only write is told of neither
+    except (FileNotFoundError, PermissionError):  # a write-only role gets either
         return None

@@ -88,7 +88,8 @@ def _open(train: Train, data: Data, output: Path, split: str, world_size: int) -
     if data.source == "synthetic":
         from trainer.data.synthetic import synthetic
 
-        return synthetic(train)
+        samples: Samples = synthetic(train)
+        return samples
     if data.source != "hf" and not data.path:
         raise BadInput(f"data.source {data.source} needs data.path")
     if data.source != "hf" and not Path(data.path).exists():
@@ -105,7 +106,8 @@ def _open(train: Train, data: Data, output: Path, split: str, world_size: int) -
     from trainer.data.tokens import open_store
 
     folder = Path(data.path) if data.source == "tokens" else prepared(train, data, output, split)
-    return open_store(folder, train, data.layout)
+    stored: Samples = open_store(folder, train, data.layout)
+    return stored
 
 
 def _stream(train: Train, output: Path) -> Any:

@@ -18,14 +18,14 @@ def rows(file: Path) -> Iterator[Any]:
         if text.peek() != "{":
             yield from _items(text)
             return
-        found = False
+        has_data = False
         for name in text.names():
             if name != "data":
                 text.value()
                 continue
-            found = True
+            has_data = True
             yield from _items(text)
-    if not found:
+    if not has_data:
         raise KeyError("data")
 
 
@@ -41,7 +41,7 @@ def _items(text: _Text) -> Iterator[Any]:
 
 
 class _Text:
-    """A file from front to back: the next sign that is no space, or the next whole value."""
+    """A file read forwards: the next character that is no space, or the next complete value."""
 
     def __init__(self, file: Any) -> None:
         self.file, self.held, self.at, self.ended = file, "", 0, False
@@ -65,7 +65,7 @@ class _Text:
         return found
 
     def names(self) -> Iterator[str]:
-        """The names of an object; whoever asks takes the value after each."""
+        """The names of an object; the caller reads the value after each."""
         self.expect("{")
         while self.peek() != "}":
             name = self.value()
@@ -78,7 +78,7 @@ class _Text:
         self.peek()
         while True:
             try:
-                found, end = self.decoder.raw_decode(self.held, self.at)
+                value, end = self.decoder.raw_decode(self.held, self.at)
             except ValueError:
                 if self.ended:
                     raise
@@ -86,7 +86,7 @@ class _Text:
                 # A number at the end of what was read may go on in what was not.
                 if end < len(self.held) or self.ended:
                     self.at = end
-                    return found
+                    return value
             self._read()
 
     def _read(self) -> None:

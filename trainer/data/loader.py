@@ -13,7 +13,7 @@ from torch import Tensor
 
 from trainer.config import Train
 from trainer.data.order import Order
-from trainer.distributed.process_group import Place
+from trainer.distributed.process_group import ProcessGroup
 
 Batch = dict[str, Tensor]
 Ready = tuple[
@@ -32,12 +32,12 @@ class Loader:
         self,
         samples: Any,
         train: Train,
-        place: Place,
+        processes: ProcessGroup,
         position: int,
         resume: dict[str, Any] | None = None,
     ) -> None:
-        self.samples, self.train, self.device = samples, train, place.device
-        self.rank, self.world_size, self.position = place.rank, place.world_size, position
+        self.samples, self.train, self.device = samples, train, processes.device
+        self.rank, self.world_size, self.position = processes.rank, processes.world_size, position
         self.begin(resume)
         self._ready: queue.Queue[Ready | BaseException] = queue.Queue(
             maxsize=max(1, train.data.prefetch)
@@ -57,10 +57,10 @@ class Loader:
 
     def __iter__(self) -> Iterator[Ready]:
         while True:
-            found = self._ready.get()
-            if isinstance(found, BaseException):
-                raise found
-            batches, totals = found
+            ready = self._ready.get()
+            if isinstance(ready, BaseException):
+                raise ready
+            batches, totals = ready
             yield [self._moved(batch) for batch in batches], totals
 
     def close(self) -> None:
@@ -84,15 +84,14 @@ class Loader:
                 # Counted here, on the host: on a GPU the loop would have to wait for the answer.
                 self._put((batches, counts(batches, self.samples.equal)))
                 position += self.train.batch_size
-        except (
-            BaseException
-        ) as error:  # handed to the thread that waits for batches, which raises it
+        # handed to the thread that waits for batches, which raises it
+        except BaseException as error:
             self._put(error)
 
-    def _put(self, found: Ready | BaseException) -> None:
+    def _put(self, ready: Ready | BaseException) -> None:
         while not self._stopping.is_set():
             try:
-                return self._ready.put(found, timeout=0.2)
+                return self._ready.put(ready, timeout=0.2)
             except queue.Full:
                 continue
 

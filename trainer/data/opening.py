@@ -7,14 +7,18 @@ from typing import Any
 
 from trainer.config import Train
 from trainer.data.loader import Loader
-from trainer.distributed.process_group import Place
+from trainer.distributed.process_group import ProcessGroup
 
 
 def open_loader(
-    samples: Any, train: Train, place: Place, position: int, resume: dict[str, Any] | None
+    samples: Any,
+    train: Train,
+    processes: ProcessGroup,
+    position: int,
+    resume: dict[str, Any] | None,
 ) -> Loader:
     if train.data.stream:
         from trainer.data.stream import StreamLoader
 
-        return StreamLoader(samples, train, place, position, resume)
-    return Loader(samples, train, place, position)
+        return StreamLoader(samples, train, processes, position, resume)
+    return Loader(samples, train, processes, position)

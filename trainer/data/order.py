@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Order:
-    """Which sample stands at a position of the endless stream; each pass holds every sample exactly
+    """Which sample is at a position of the endless sequence; each epoch has every sample exactly
     once."""
 
     def __init__(self, samples: Any, seed: int, shuffle: bool = True, group: int = 0) -> None:
@@ -19,36 +19,37 @@ class Order:
 
     def numbers(self, positions: np.ndarray) -> np.ndarray:
         """The sample numbers at these positions."""
-        epochs, places = np.divmod(positions, self.count)
-        found = np.empty_like(places)
+        epochs, offsets = np.divmod(positions, self.count)
+        numbers = np.empty_like(offsets)
         for epoch in np.unique(epochs):
-            here = epochs == epoch
-            found[here] = self._within(int(epoch), places[here])
-        return found
+            in_epoch = epochs == epoch
+            numbers[in_epoch] = self._within(int(epoch), offsets[in_epoch])
+        return numbers
 
-    def _within(self, epoch: int, places: np.ndarray) -> np.ndarray:
+    def _within(self, epoch: int, offsets: np.ndarray) -> np.ndarray:
         if not self.shuffle:
-            return places
+            return offsets
         if self.lengths is not None:
-            return self._by_size(epoch)[places]
+            by_size: np.ndarray = self._by_size(epoch)[offsets]
+            return by_size
         if len(self.shards) > 1:
-            return self._by_shard(epoch, places)
-        return permuted(places, self.count, (self.seed, epoch))
+            return self._by_shard(epoch, offsets)
+        return permuted(offsets, self.count, (self.seed, epoch))
 
-    def _by_shard(self, epoch: int, places: np.ndarray) -> np.ndarray:
+    def _by_shard(self, epoch: int, offsets: np.ndarray) -> np.ndarray:
         """Files one after the other in a shuffled order, rows shuffled inside: a file is opened
         once per pass."""
         shard_order = permuted(np.arange(len(self.shards)), len(self.shards), (self.seed, epoch))
         ends = np.cumsum(self.shards[shard_order])
         starts = np.concatenate(([0], np.cumsum(self.shards)))[:-1]
-        turn = np.searchsorted(ends, places, side="right")
-        found = np.empty_like(places)
-        for each in np.unique(turn):
-            here, shard = turn == each, int(shard_order[each])
+        turns = np.searchsorted(ends, offsets, side="right")
+        numbers = np.empty_like(offsets)
+        for turn in np.unique(turns):
+            in_shard, shard = turns == turn, int(shard_order[turn])
             size = int(self.shards[shard])
-            inside = places[here] - (int(ends[each]) - size)
-            found[here] = starts[shard] + permuted(inside, size, (self.seed, epoch, shard))
-        return found
+            rows = offsets[in_shard] - (int(ends[turn]) - size)
+            numbers[in_shard] = starts[shard] + permuted(rows, size, (self.seed, epoch, shard))
+        return numbers
 
     def _by_size(self, epoch: int) -> np.ndarray:
         """Batches of like length (bins four tokens wide), the batches in shuffled order."""
@@ -64,30 +65,31 @@ class Order:
         return self._grouped[epoch]
 
 
-def permuted(places: np.ndarray, count: int, key: tuple[int, ...]) -> np.ndarray:
-    """A pseudo-random permutation of range(count) at these places, in constant memory.
+def permuted(positions: np.ndarray, count: int, key: tuple[int, ...]) -> np.ndarray:
+    """A pseudo-random permutation of range(count) at these positions, in constant memory.
 
-    A Feistel network permutes the next power of four; whatever lands outside the range is sent
-    through again until it lands inside, which keeps it a permutation.
+    A Feistel network permutes the next power of four; a value outside the range is permuted again
+    until it is inside, which keeps it a permutation.
     """
     half = max(1, (max(count - 1, 1).bit_length() + 1) // 2)
     mask = np.uint64((1 << half) - 1)
     rounds = np.random.SeedSequence([part & 0xFFFFFFFF for part in key]).generate_state(
         4, np.uint64
     )
-    found = places.astype(np.uint64)
-    pending = np.ones(found.shape, dtype=bool)
+    values = positions.astype(np.uint64)
+    pending = np.ones(values.shape, dtype=bool)
     while pending.any():
-        left, right = found[pending] >> np.uint64(half), found[pending] & mask
+        left, right = values[pending] >> np.uint64(half), values[pending] & mask
         for secret in rounds:
             left, right = right, left ^ (_mix(right ^ secret) & mask)
-        found[pending] = (left << np.uint64(half)) | right
-        pending = found >= count
-    return found.astype(np.int64)
+        values[pending] = (left << np.uint64(half)) | right
+        pending = values >= count
+    return values.astype(np.int64)
 
 
 def _mix(value: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         value = (value ^ (value >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
         value = (value ^ (value >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-    return value ^ (value >> np.uint64(32))
+    mixed: np.ndarray = value ^ (value >> np.uint64(32))
+    return mixed

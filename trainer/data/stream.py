@@ -2,9 +2,9 @@
 shuffled in memory.
 
 Every rank reads the whole stream and keeps the rows that are its own, so a row has the same number
-for any number of ranks. A place in the stream is (document, token within it), and for a hub dataset
-the file and row of that document: resuming goes to the document without making the rows before it
-again.
+for any number of ranks. A bookmark in the stream is (document, token within it), and for a hub
+dataset the file and row of that document: resuming goes to the document without making the rows
+before it again.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class Stream:
     def __len__(self) -> int:
         return _NOMINAL_ROWS
 
-    def rows(self, place: Bookmark) -> Iterator[tuple[np.ndarray, Bookmark]]:
-        """Rows from a place on, each with the place after it; at the stream's end it begins again."""
+    def rows(self, bookmark: Bookmark) -> Iterator[tuple[np.ndarray, Bookmark]]:
+        """Rows from a bookmark on, each with the next bookmark; endless, in passes."""
         held: list[_Held] = []
-        size, offset = 0, place["offset"]
+        size, offset = 0, bookmark["offset"]
         while True:
             read = 0
-            for text, document in self._documents(place):
+            for text, document in self._documents(bookmark):
                 read += 1
                 # An array: cutting a row from it copies the row alone, however long the text is.
                 tokens = np.array(
@@ -71,22 +71,22 @@ class Stream:
                     size -= self.length
                     held = _after(held, self.length)
                     yield row, {**held[0][0], "offset": held[0][1]}
-            if not read and not place["document"]:
+            if not read and not bookmark["document"]:
                 raise BadInput(
                     f"data.path {self.train.data.path or self.train.data.dataset}: no text in the"
                     " stream"
                 )
-            place, offset = {**BEGINNING, "pass": place["pass"] + 1}, 0
+            bookmark, offset = {**BEGINNING, "pass": bookmark["pass"] + 1}, 0
 
-    def _documents(self, place: Bookmark) -> Iterator[tuple[str, Bookmark]]:
-        """Texts from a place on, each with its own."""
-        data, first = self.train.data, place["document"]
+    def _documents(self, bookmark: Bookmark) -> Iterator[tuple[str, Bookmark]]:
+        """Texts from a bookmark on, each with its own bookmark."""
+        data, first = self.train.data, bookmark["document"]
         if data.source == "hf":
-            found = hub_documents(data, "train", place["source"])
+            texts = hub_documents(data, "train", bookmark["source"])
         else:
-            found = ((text, None) for text in islice(documents(data, "train"), first, None))
-        for number, (text, source) in enumerate(found, first):
-            yield text, {"pass": place["pass"], "document": number, "source": source}
+            texts = ((text, None) for text in islice(documents(data, "train"), first, None))
+        for number, (text, source) in enumerate(texts, first):
+            yield text, {"pass": bookmark["pass"], "document": number, "source": source}
 
 
 def _first(held: list[_Held], count: int) -> np.ndarray:
@@ -108,41 +108,41 @@ def _after(held: list[_Held], count: int) -> list[_Held]:
 
 
 class StreamLoader(Loader):
-    """Batches from a stream; remembers the place after each step that may be saved."""
+    """Batches from a stream; remembers the bookmark after each step that may be saved."""
 
     def begin(self, resume: dict[str, Any] | None) -> None:
-        place = {**BEGINNING, **(resume or {})}
+        bookmark = {**BEGINNING, **(resume or {})}
         size = max(1, self.train.data.shuffle_rows) if self.train.data.shuffle else 1
-        self._rows = mixed(self.samples.rows(place), place, size, self.train.seed)
-        self._places = {self.position: place}
+        self._rows = mixed(self.samples.rows(bookmark), bookmark, size, self.train.seed)
+        self._bookmarks = {self.position: bookmark}
         self._origins: dict[int, list[Bookmark]] = {}  # of the first row of each micro-batch
         # As far as this thread runs ahead of the model, and as far back as a loss may still be
         # looked at.
         self._kept = (self.train.data.prefetch + self.train.log.every + 3) * self.train.batch_size
 
     def state(self, position: int) -> dict[str, Any] | None:
-        return self._places[position]
+        return self._bookmarks[position]
 
     def where(self, position: int, micro_batch: int) -> str:
         origin = self._origins[position][micro_batch]
         return f"document {origin['document']} of the stream, from its token {origin['offset']} on"
 
     def _step(self, position: int) -> list[Batch]:
-        size, found, origins = self.train.device_batch_size, [], []
+        size, batches, origins = self.train.device_batch_size, [], []
         for micro_batch in range(self.train.batch_size // size):
             taken = [next(self._rows) for _ in range(size)]
             origins.append(taken[0][1])
             if micro_batch % self.world_size == self.rank:
                 rows = torch.from_numpy(np.stack([row for row, _, _ in taken]))
-                found.append(
+                batches.append(
                     {"input": rows[:, :-1].contiguous(), "label": rows[:, 1:].contiguous()}
                 )
         # Replaced and not changed: the training thread reads them.
-        self._places = self._recent(self._places, position) | {
+        self._bookmarks = self._recent(self._bookmarks, position) | {
             position + self.train.batch_size: taken[-1][2]
         }
         self._origins = self._recent(self._origins, position) | {position: origins}
-        return found
+        return batches
 
     def _recent(self, noted: dict[int, Any], position: int) -> dict[int, Any]:
-        return {each: value for each, value in noted.items() if each >= position - self._kept}
+        return {at: value for at, value in noted.items() if at >= position - self._kept}

@@ -42,13 +42,13 @@ def open_tokenizer(
 ) -> Bytes | Subwords:
     """The profile's tokenizer, checked against the model's vocabulary; a trained one is kept in the
     cache."""
-    found = Bytes() if data.tokenizer == "bytes" else Subwords(_subwords(data, cache, texts))
-    if found.size > vocab_size:
+    tokenizer = Bytes() if data.tokenizer == "bytes" else Subwords(_subwords(data, cache, texts))
+    if tokenizer.size > vocab_size:
         raise BadInput(
-            f"tokenizer {data.tokenizer} has {found.size} entries, model.vocab_size only"
+            f"tokenizer {data.tokenizer} has {tokenizer.size} entries, model.vocab_size only"
             f" {vocab_size}"
         )
-    return found
+    return tokenizer
 
 
 def _subwords(data: Data, cache: Path, texts: Iterable[str]) -> Any:
@@ -71,9 +71,8 @@ def _subwords(data: Data, cache: Path, texts: Iterable[str]) -> Any:
     )  # its retries are not news; the outcome is told below
     try:
         return Tokenizer.from_pretrained(data.tokenizer)
-    except (
-        Exception
-    ) as error:  # the library raises bare Exception for a missing name and for no network
+    # the library raises bare Exception for a missing name and for no network
+    except Exception as error:
         raise BadInput(
             f'tokenizer "{data.tokenizer}" is no file here and the hub did not give it:'
             f" {str(error).splitlines()[0]}; use tokenizer: bytes or trained to go on offline"

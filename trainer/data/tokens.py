@@ -16,7 +16,7 @@ from trainer.validate import sequence_length
 
 
 def open_store(folder: Path, train: Train, layout: str) -> Any:
-    """The samples of a folder of token shards, after checking that it is whole and fits the model."""
+    """The samples of a folder of token shards, which must be complete and fit the model."""
     ledger = _ledger(folder)
     if ledger["vocab_size"] > train.model.vocab_size:
         raise BadInput(

@@ -11,23 +11,23 @@ _BACKLOG = 1024
 
 
 def listening(address: str, port: int) -> socket.socket:
-    """At an address, or at the first of a name's addresses that is this machine's."""
-    trouble: OSError = OSError(f"{address} has no address")
+    """Listen on an address, or on the first of a name's addresses that this machine has."""
+    failure: OSError = OSError(f"{address} has no address")
     for family, _, _, _, where in socket.getaddrinfo(address, port, type=socket.SOCK_STREAM):
         try:
             return socket.create_server((str(where[0]), port), family=family, backlog=_BACKLOG)
         except OSError as error:
-            trouble = error
-    raise trouble
+            failure = error
+    raise failure
 
 
 def hosting(master: str, port: int) -> socket.socket:
-    """Where this process hosts what the others look for at `master`: a pod at its own address, else
-    at that of the name."""
+    """Listen where other processes connect to `master`: a pod on its own address, else on that of
+    the name."""
     address = os.environ.get("POD_IP") or master
     if _is_unreachable_elsewhere(address):
         print(
-            f"trainer: {address} is loopback on this machine, and other nodes are to reach it: port"
+            f"trainer: {address} is loopback on this machine, which other nodes cannot reach: port"
             f" {port} listens on all addresses; set MASTER_ADDR to the address of this node",
             file=sys.stderr,
             flush=True,
@@ -37,8 +37,8 @@ def hosting(master: str, port: int) -> socket.socket:
 
 
 def _is_unreachable_elsewhere(address: str) -> bool:
-    """A host's own name may stand for loopback in its /etc/hosts, where a launcher that is not ours
-    has given it to all nodes."""
+    """A host's own name may be loopback in its /etc/hosts, where another launcher has given it to
+    all nodes."""
     several_nodes = int(os.environ.get("WORLD_SIZE") or 1) > int(
         os.environ.get("LOCAL_WORLD_SIZE") or 1
     )

@@ -1,4 +1,4 @@
-"""Which of how many processes this is, the group they form, and small sums over it."""
+"""This process's rank, the process group, and small collectives over it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any
 import torch
 
 from trainer.config import Train
-from trainer.distributed.progress_file import Pulse
-from trainer.distributed.store import CannotListen, meet
+from trainer.distributed.progress_file import ProgressFile
+from trainer.distributed.store import CannotListen, init_group
 from trainer.errors import BadInput, TrainerError
 
-_PATIENCE = timedelta(minutes=30)  # the slowest wait is for the first rank to tokenise or compile
+_PATIENCE = timedelta(minutes=30)  # the longest wait is for the first rank to tokenise or compile
 
 
 @dataclass(frozen=True)
-class Place:
-    """This process among its peers."""
+class ProcessGroup:
+    """This process and its peers."""
 
     rank: int
     local_rank: int
@@ -32,81 +32,80 @@ class Place:
     grouped: bool  # a process group exists; plain training on one process needs none
     # A second group for the checkpoint thread, whose messages must not mix with training's
     quiet_group: Any = None
-    keepers: tuple[int, ...] = (
-        0,
-    )  # ranks that look after the run's folder: one for each that is not the same folder
-    keepers_group: Any = None
-    pulse: Pulse = field(default_factory=Pulse)
+    # Ranks that maintain the run's folder: one for each folder, where nodes do not share it
+    folder_owners: tuple[int, ...] = (0,)
+    owners_group: Any = None
+    progress: ProgressFile = field(default_factory=ProgressFile)
 
     @property
     def first(self) -> bool:
         return self.rank == 0
 
     @property
-    def keeps(self) -> bool:
-        """Whether this rank looks after the folder that it sees."""
-        return self.rank in self.keepers
+    def owns_folder(self) -> bool:
+        """Whether this rank maintains the run's folder on its node."""
+        return self.rank in self.folder_owners
 
     @property
-    def apart(self) -> bool:
+    def separate_folders(self) -> bool:
         """Whether there are nodes that do not share the run's folder."""
-        return len(self.keepers) > 1
+        return len(self.folder_owners) > 1
 
     def total(self, values: list[float]) -> list[float]:
         """Each value summed over all ranks."""
         if self.world_size == 1:
             return values
         summed = torch.tensor(values, dtype=torch.float64)
-        self.pulse.enter("all_reduce")
+        self.progress.enter("all_reduce")
         torch.distributed.all_reduce(summed)
-        self.pulse.leave()
+        self.progress.leave()
         return summed.tolist()  # type: ignore[no-any-return]
 
     def agreed(self, value: Any) -> Any:
-        """Rank 0's value, on every rank."""
+        """Rank 0's value, on every rank (broadcast)."""
         if self.world_size == 1:
             return value
         box = [value]
-        self.pulse.enter("broadcast")
+        self.progress.enter("broadcast")
         torch.distributed.broadcast_object_list(box, src=0)
-        self.pulse.leave()
+        self.progress.leave()
         return box[0]
 
     def decided(self, find: Callable[[], Any]) -> Any:
-        """What rank 0 finds, on every rank; what it refuses, every rank refuses."""
-        answer, refusal = None, None
+        """What `find` returns on rank 0, on every rank; so is its TrainerError raised."""
+        answer, failure = None, None
         if self.first:
             try:
                 answer = find()
             except TrainerError as error:
-                refusal = error
-        answer, refusal = self.agreed((answer, refusal))
-        if refusal:
-            raise refusal
+                failure = error
+        answer, failure = self.agreed((answer, failure))
+        if failure:
+            raise failure
         return answer
 
     def together(self, do: Callable[[], Any]) -> Any:
-        """What every rank does by itself; what one of them refuses, every rank refuses."""
-        answer, refusal = None, None
+        """Call `do` on every rank; a TrainerError of one is raised on every rank."""
+        answer, failure = None, None
         try:
             answer = do()
         except TrainerError as error:
-            refusal = error
-        for each in filter(None, self.gathered(refusal)):
-            raise each
+            failure = error
+        for refused in filter(None, self.gathered(failure)):
+            raise refused
         return answer
 
     def gathered(self, value: Any) -> list[Any]:
         if self.world_size == 1:
             return [value]
-        found: list[Any] = [None] * self.world_size
-        self.pulse.enter("all_gather")
-        torch.distributed.all_gather_object(found, value)
-        self.pulse.leave()
-        return found
+        values: list[Any] = [None] * self.world_size
+        self.progress.enter("all_gather")
+        torch.distributed.all_gather_object(values, value)
+        self.progress.leave()
+        return values
 
     def say(self, text: str) -> None:
-        """A line for people, once per run."""
+        """A log line, once per run."""
         if self.first:
             print(text, file=sys.stderr, flush=True)
 
@@ -115,22 +114,21 @@ def world_size() -> int:
     return _number("WORLD_SIZE", 1)
 
 
-def join(train: Train) -> Place:
-    """Take the place the environment gives (RANK, WORLD_SIZE, LOCAL_RANK, ...) and meet the others
-    there."""
+def join(train: Train) -> ProcessGroup:
+    """Join the process group that the environment describes (RANK, WORLD_SIZE, LOCAL_RANK, ...)."""
     rank, size, local = _number("RANK", 0), world_size(), _number("LOCAL_RANK", 0)
     if not 0 <= rank < size:
         raise BadInput(f"RANK is {rank} but WORLD_SIZE is {size}")
     local_size = _number("LOCAL_WORLD_SIZE", _number("LOCAL_SIZE", size))
     device = _device(train, local)
-    # Sharding strategies speak to a group even when it has one member.
+    # Sharding strategies need a group even for one process.
     grouped = size > 1 or train.strategy.name in ("fsdp", "deepspeed")
-    pulse = _pulse(rank)
-    quiet = _meet(device, rank, size) if grouped else None
-    keepers, among_keepers = _keepers(local, size)
-    pulse.watch()
-    return Place(
-        rank, local, size, local_size, device, grouped, quiet, keepers, among_keepers, pulse
+    progress = _progress_file(rank)
+    quiet = _join_group(device, rank, size) if grouped else None
+    folder_owners, owners_group = _folder_owners(local, size)
+    progress.watch()
+    return ProcessGroup(
+        rank, local, size, local_size, device, grouped, quiet, folder_owners, owners_group, progress
     )
 
 
@@ -155,7 +153,7 @@ def _device(train: Train, local_rank: int) -> torch.device:
     return device
 
 
-def _meet(device: torch.device, rank: int, size: int) -> Any:
+def _join_group(device: torch.device, rank: int, size: int) -> Any:
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     if size > 1:
         for name in ("MASTER_ADDR", "MASTER_PORT"):
@@ -165,7 +163,7 @@ def _meet(device: torch.device, rank: int, size: int) -> Any:
                     " or set it"
                 )
         try:
-            meet(backend, rank, size, _PATIENCE)
+            init_group(backend, rank, size, _PATIENCE)
         except CannotListen as error:
             raise BadInput(
                 f"rank 0 {error}; MASTER_ADDR must be an address of its node, and MASTER_PORT free"
@@ -178,22 +176,20 @@ def _meet(device: torch.device, rank: int, size: int) -> Any:
     return torch.distributed.new_group(backend="gloo", timeout=_PATIENCE)
 
 
-def _pulse(rank: int) -> Pulse:
-    node = os.environ.get(
-        "TRAINER_NODE"
-    )  # the node's part of the run's folder, where there is a keeper that made one
-    return Pulse(Path(node) / f"rank-{rank}" if node else None)
+def _progress_file(rank: int) -> ProgressFile:
+    # The node's part of the run's folder, where a supervisor made one
+    node = os.environ.get("TRAINER_NODE")
+    return ProgressFile(Path(node) / f"rank-{rank}" if node else None)
 
 
-def _keepers(local_rank: int, size: int) -> tuple[tuple[int, ...], Any]:
-    """Who looks after a folder: rank 0 for all, or where nodes do not share it, the first rank on
-    each that sees another."""
-    told = os.environ.get("TRAINER_KEEPS", "")
-    if not told or size == 1:
+def _folder_owners(local_rank: int, size: int) -> tuple[tuple[int, ...], Any]:
+    """Rank 0, or where nodes do not share the run's folder, the first rank of each folder."""
+    owner = os.environ.get("TRAINER_KEEPS", "")
+    if not owner or size == 1:
         return (0,), None
     flags: list[Any] = [None] * size
-    torch.distributed.all_gather_object(flags, told == "1" and local_rank == 0)
-    ranks = tuple(rank for rank, keeps in enumerate(flags) if keeps)
+    torch.distributed.all_gather_object(flags, owner == "1" and local_rank == 0)
+    ranks = tuple(rank for rank, owns_folder in enumerate(flags) if owns_folder)
     return ranks, torch.distributed.new_group(list(ranks), backend="gloo", timeout=_PATIENCE)
 
 

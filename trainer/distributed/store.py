@@ -1,4 +1,4 @@
-"""torch's store, in which ranks meet, on one address: by itself torch would have it listen on all."""
+"""torch's rendezvous store, listening on one address: by itself torch listens on all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch.distributed import TCPStore
 
 from trainer.distributed.listening import hosting
 
-_WAIT = timedelta(minutes=5)  # torch's own
+_WAIT = timedelta(minutes=5)  # torch's default
 
 
 class CannotListen(RuntimeError):
@@ -25,8 +25,7 @@ def store_at(
     timeout: timedelta = _WAIT,
     **more: Any,
 ) -> TCPStore:
-    """Takes the place of TCPStore, with its arguments; RuntimeError, as from that, where it cannot
-    listen."""
+    """A TCPStore, with its arguments; RuntimeError, as from TCPStore, where it cannot listen."""
     if not is_master:
         return TCPStore(host_name, port, world_size, False, timeout, **more)
     try:
@@ -41,8 +40,8 @@ def store_at(
     )
 
 
-def meet(backend: str, rank: int, size: int, timeout: timedelta) -> None:
-    """The group of all ranks, who find one another at MASTER_ADDR and MASTER_PORT."""
+def init_group(backend: str, rank: int, size: int, timeout: timedelta) -> None:
+    """Initialise the group of all ranks, at MASTER_ADDR and MASTER_PORT."""
     import torch.distributed as dist
 
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":  # the launcher hosts it

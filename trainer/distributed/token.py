@@ -1,5 +1,5 @@
-"""The run's token: a secret of one run that its processes know one another by, never on a command
-line."""
+"""The run's token: a secret by which the processes of one run recognise each other, never on a
+command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def run_token() -> str:
-    """From the file that TRAINER_TOKEN names, else from TRAINER_RUN_TOKEN (a Secret's); nothing
-    where no launcher gave one."""
+    """From the file that TRAINER_TOKEN names, else from TRAINER_RUN_TOKEN (a Secret's); "" without
+    either."""
     file = os.environ.get("TRAINER_TOKEN")
     return Path(file).read_text().strip() if file else os.environ.get("TRAINER_RUN_TOKEN", "")

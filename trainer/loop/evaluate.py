@@ -24,15 +24,15 @@ Encode = Callable[[str], list[int]]
 def evaluate(session: Session, samples: Any) -> dict[str, float]:
     """Everything the profile asks for, under `eval_*` names; equal on every rank."""
     began = time.perf_counter()
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     session.module.eval()
     if samples is not None:
         loss, rows, accuracy = _mean_loss(session, list(_numbered(session.train, samples)))
-        found |= _named("eval", loss, session.train) | (
+        figures |= _named("eval", loss, session.train) | (
             {} if accuracy is None else {"eval_accuracy": accuracy}
         )
-        found["eval_runtime"] = time.perf_counter() - began
-        found["eval_samples_per_second"] = rows / max(1e-9, found["eval_runtime"])
+        figures["eval_runtime"] = time.perf_counter() - began
+        figures["eval_samples_per_second"] = rows / max(1e-9, figures["eval_runtime"])
     settings = session.train.evaluate
     for name, path, read in (
         ("wikitext", settings.wikitext, _windows),
@@ -42,16 +42,16 @@ def evaluate(session: Session, samples: Any) -> dict[str, float]:
             loss, _, _ = _mean_loss(
                 session, list(read(Path(path), session.train, _encoder(session)))
             )
-            found |= _named(f"eval_{name}", loss, session.train)
+            figures |= _named(f"eval_{name}", loss, session.train)
     session.module.train()
-    return found
+    return figures
 
 
 def _named(name: str, loss: float, train: Train) -> dict[str, float]:
-    found = {f"{name}_loss": loss}
+    figures = {f"{name}_loss": loss}
     if train.model.kind in ("gpt2", "llama"):
-        found[f"{name}_ppl"] = math.exp(min(loss, 700.0))
-    return found
+        figures[f"{name}_ppl"] = math.exp(min(loss, 700.0))
+    return figures
 
 
 def _numbered(train: Train, samples: Any) -> Iterator[dict[str, np.ndarray]]:
@@ -68,24 +68,24 @@ def _mean_loss(
 ) -> tuple[float, float, float | None]:
     """The mean over all batches, each rank doing its share; sharded models need every rank in every
     round."""
-    place = session.place
+    processes = session.processes
     sums = [0.0] * len(session.module.normalisers)
     tokens = rows = correct = 0.0
-    for round_start in range(0, len(batches), place.world_size):
-        mine = round_start + place.rank
+    for round_start in range(0, len(batches), processes.world_size):
+        mine = round_start + processes.rank
         chosen = batches[mine] if mine < len(batches) else batches[0]
         batch = {
-            name: torch.from_numpy(np.ascontiguousarray(values)).to(place.device)
+            name: torch.from_numpy(np.ascontiguousarray(values)).to(processes.device)
             for name, values in chosen.items()
         }
         with autocast(session):
-            found = session.extra.get("evaluate", session.module)(batch).float().tolist()
+            losses = session.extra.get("evaluate", session.module)(batch).float().tolist()
         if mine < len(batches):
-            sums = [total + value for total, value in zip(sums, found, strict=True)]
-            here_tokens, here_rows = counts([batch], equal=False)
-            tokens, rows = tokens + here_tokens, rows + here_rows
+            sums = [total + value for total, value in zip(sums, losses, strict=True)]
+            batch_tokens, batch_rows = counts([batch], equal=False)
+            tokens, rows = tokens + batch_tokens, rows + batch_rows
             correct += _correct(session, batch)
-    *sums, tokens, rows, correct = place.total([*sums, tokens, rows, correct])
+    *sums, tokens, rows, correct = processes.total([*sums, tokens, rows, correct])
     divisors = {"tokens": max(1.0, tokens), "samples": max(1.0, rows)}
     loss = sum(
         total / divisors[name] for total, name in zip(sums, session.module.normalisers, strict=True)

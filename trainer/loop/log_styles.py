@@ -85,17 +85,17 @@ def resuming(train: Train, epoch: float, step: int, folder: object) -> str:
     )
 
 
-def evaluated(train: Train, step: int, found: dict[str, float]) -> str:
+def evaluated(train: Train, step: int, figures: dict[str, float]) -> str:
     if train.log.style == "fsdp":
-        return f"Batch {step - 1} Validation loss: {found['eval_loss']:.5f}"
+        return f"Batch {step - 1} Validation loss: {figures['eval_loss']:.5f}"
     if train.log.style == "cpu":
         return (
-            f"Accuracy: {100 * found.get('eval_accuracy', 0.0):>0.1f}%, Avg loss:"
-            f" {found['eval_loss']:>8f}"
+            f"Accuracy: {100 * figures.get('eval_accuracy', 0.0):>0.1f}%, Avg loss:"
+            f" {figures['eval_loss']:>8f}"
         )
     shown = "  ".join(
         f"{key} {value:.4f}"
-        for key, value in found.items()
+        for key, value in figures.items()
         if not key.endswith(("_runtime", "_second"))
     )
     return f"step {step}  {shown}"

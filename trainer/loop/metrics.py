@@ -35,9 +35,8 @@ class Metrics:
         self.flops = _flops_per_token(train, parameter_count(model)) * _tokens_per_step(train)
         self.file = _reopened(output / "metrics.jsonl", resumed_at)
         self.board = _board(output) if train.log.tensorboard else None
-        self.spoken = (
-            os.environ.get("TRAINER_METRICS") == "log"
-        )  # where nobody outside reads the file, the log carries it too
+        # Where the file cannot be read from outside (pods), the log carries the metrics
+        self.to_log = os.environ.get("TRAINER_METRICS") == "log"
         self.bar = train.log.progress and train.log.style == "plain" and sys.stderr.isatty()
         self.begun = self.since = time.perf_counter()
         self.since_step, self.waited = resumed_at, 0.0
@@ -90,10 +89,9 @@ class Metrics:
         text = json.dumps(clean)
         self.file.write(text + "\n")
         self.file.flush()
-        if self.spoken:
-            print(
-                f"metrics {text}\n", end="", flush=True
-            )  # in one piece: torchrun's tail of it may read in between
+        if self.to_log:
+            # One write: torchrun's tail may read in between
+            print(f"metrics {text}\n", end="", flush=True)
         if self.board:
             for key, value in clean.items():
                 if isinstance(value, float | int) and key not in ("step", "time"):

@@ -62,13 +62,13 @@ class GPT2(nn.Module):
         for attention in attentions:
             attention.extremes = []
         self(batch)
-        found = {}
+        extremes_by_name = {}
         for layer, attention in enumerate(attentions):
             low, high = attention.extremes
-            found[f"activations/layer{layer}_attention_weight_max"] = float(high)
-            found[f"activations/layer{layer}_attention_weight_min"] = float(low)
+            extremes_by_name[f"activations/layer{layer}_attention_weight_max"] = float(high)
+            extremes_by_name[f"activations/layer{layer}_attention_weight_min"] = float(low)
             attention.extremes = None
-        return found
+        return extremes_by_name
 
 
 class _Transformer(nn.Module):

@@ -1,4 +1,4 @@
-"""A small perceptron for pictures of digits: inputs - width - width - classes, with ReLU between."""
+"""A small perceptron for images of digits: inputs - width - width - classes, with ReLU."""
 
 from __future__ import annotations
 

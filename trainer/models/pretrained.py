@@ -18,20 +18,20 @@ from trainer.models import write
 def shape_of_folder(folder: str, otherwise: Model) -> Model:
     """The model's shape from the folder's config.json."""
     try:
-        found = json.loads((Path(folder) / "config.json").read_text())
+        config = json.loads((Path(folder) / "config.json").read_text())
     except (OSError, ValueError) as error:
         raise BadInput(f"{folder}: no usable config.json: {error}") from None
-    if found.get("model_type") != "gpt2":
-        raise BadInput(f"{folder}: a {found.get('model_type')} model, where a gpt2 one is needed")
+    if config.get("model_type") != "gpt2":
+        raise BadInput(f"{folder}: a {config.get('model_type')} model, where a gpt2 one is needed")
     return replace(
         otherwise,
-        layers=found["n_layer"],
-        heads=found["n_head"],
-        width=found["n_embd"],
-        context=found["n_positions"],
-        vocab_size=found["vocab_size"],
-        mlp_width=found.get("n_inner") or 0,
-        upcast_attention=bool(found.get("reorder_and_upcast_attn")),
+        layers=config["n_layer"],
+        heads=config["n_head"],
+        width=config["n_embd"],
+        context=config["n_positions"],
+        vocab_size=config["vocab_size"],
+        mlp_width=config.get("n_inner") or 0,
+        upcast_attention=bool(config.get("reorder_and_upcast_attn")),
     )
 
 

@@ -1,4 +1,4 @@
-"""Values that ranks sum, and what the sum must be. They repeat, so that knowing it costs little
+"""Values that ranks sum, and the expected sum. They repeat, so that computing it costs little
 beside the sum itself."""
 
 from __future__ import annotations
@@ -7,18 +7,19 @@ from typing import Any
 
 import torch
 
-_PERIOD = 251  # a prime: no power of two of values divides into it, so that shifted blocks show
+_PERIOD = 251  # a prime, so that blocks shifted by a power of two show
 
 
-def own_values(count: int, rank: int, device: Any) -> Any:
-    """What a rank gives: whole numbers below 2**24 add up exactly in 32 bits, whatever the order."""
+def rank_values(count: int, rank: int, device: Any) -> Any:
+    """A rank's input: integers below 2**24 add up exactly in 32 bits, in any order."""
     return _repeated((torch.arange(_PERIOD, device=device) + rank) % _PERIOD, count)
 
 
-def right_sum(count: int, ranks: int, device: Any) -> Any:
-    places = torch.arange(_PERIOD, device=device)
+def expected_sum(count: int, ranks: int, device: Any) -> Any:
+    positions = torch.arange(_PERIOD, device=device)
     return _repeated(
-        sum(((places + rank) % _PERIOD for rank in range(ranks)), torch.zeros_like(places)), count
+        sum(((positions + rank) % _PERIOD for rank in range(ranks)), torch.zeros_like(positions)),
+        count,
     )
 
 

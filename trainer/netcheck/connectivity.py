@@ -1,5 +1,5 @@
-"""Who can reach whom: every node connects to every other at once, which finds all dead links in one
-round."""
+"""Which nodes can reach each other: every node connects to every other at once, which finds all
+dead links in one round."""
 
 from __future__ import annotations
 
@@ -14,62 +14,60 @@ CONNECT_SECONDS = 5.0  # a lost packet is sent again after one second, then afte
 
 
 class Mesh:
-    """This node's door, open while the gate lasts. The system answers for it, however busy this
+    """This node's listener for the network check. The kernel accepts for it, however busy this
     process is; nothing is read."""
 
     def __init__(self, master: str) -> None:
-        self._address = _own_address(master)
-        self._door = listening(self._address, 0) if self._address else None
-        if self._door:
-            threading.Thread(target=_wave_through, args=(self._door,), daemon=True).start()
+        self._host = _own_address(master)
+        self._listener = listening(self._host, 0) if self._host else None
+        if self._listener:
+            threading.Thread(target=_accept_all, args=(self._listener,), daemon=True).start()
 
     @property
-    def place(self) -> tuple[str, int] | None:
-        """Where it is; None where that cannot be told, as in a network without IPv4: then nobody is
-        asked to knock."""
-        return (self._address, int(self._door.getsockname()[1])) if self._door else None
+    def address(self) -> tuple[str, int] | None:
+        """Host and port; None where unknown, as in a network without IPv4: then links are not
+        probed."""
+        return (self._host, int(self._listener.getsockname()[1])) if self._listener else None
 
-    def unreachable(self, places: Mapping[int, tuple[str, int]]) -> dict[int, str]:
-        """Those of the others that cannot be reached from here, with the reason."""
-        found: dict[int, str] = {}
+    def unreachable(self, addresses: Mapping[int, tuple[str, int]]) -> dict[int, str]:
+        """The ranks that cannot be reached from here, with the reason."""
+        errors: dict[int, str] = {}
         threads = [
-            threading.Thread(target=_try, args=(rank, place, found), daemon=True)
-            for rank, place in places.items()
+            threading.Thread(target=_probe, args=(rank, address, errors), daemon=True)
+            for rank, address in addresses.items()
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(CONNECT_SECONDS + 1)
-        return dict(found)
+        return dict(errors)
 
 
-def _wave_through(door: socket.socket) -> None:
-    """Whoever has come is let go, so that there is room for the next."""
+def _accept_all(listener: socket.socket) -> None:
+    """Close each connection at once, so that there is room for the next."""
     while True:
         try:
-            door.accept()[0].close()
+            listener.accept()[0].close()
         except OSError:
-            return  # it is closed, or there are no more files to be had: the system answers on
+            return  # closed, or out of file descriptors: the kernel still accepts
 
 
-def _try(rank: int, place: tuple[str, int], found: dict[int, str]) -> None:
+def _probe(rank: int, address: tuple[str, int], errors: dict[int, str]) -> None:
     try:
-        socket.create_connection(tuple(place), CONNECT_SECONDS).close()
+        socket.create_connection((address[0], address[1]), CONNECT_SECONDS).close()
     except TimeoutError:
-        found[rank] = f"no answer within {CONNECT_SECONDS:g} s"
+        errors[rank] = f"no answer within {CONNECT_SECONDS:g} s"
     except OSError as error:
-        found[rank] = os.strerror(error.errno) if error.errno else str(error)
+        errors[rank] = os.strerror(error.errno) if error.errno else str(error)
 
 
 def _own_address(master: str) -> str:
-    """By which way this node reaches the first one, the others reach it, too. A pod has been told."""
+    """The address of this node on the route to the first one; a pod knows its own."""
     if os.environ.get("POD_IP", "").count(".") == 3:
         return os.environ["POD_IP"]
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect(
-                (socket.gethostbyname(master), 9)
-            )  # sends nothing: the kernel only picks the way
+            probe.connect((socket.gethostbyname(master), 9))  # UDP: only picks the route
             return str(probe.getsockname()[0])
     except OSError:
         return ""

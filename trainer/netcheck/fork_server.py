@@ -1,11 +1,11 @@
-"""Processes that measure together and share a machine load their libraries once: the first loads,
-the others are its forks.
+"""A fork server for processes that measure on one machine: the first loads the libraries, the
+others are its forks.
 
-Eight ranks of one machine would otherwise spend most of a gate on loading the same library eight
-times over. Whoever comes first opens a socket that only this network namespace and user can reach,
-loads, and forks a process for each who asks there, in the place of that one: its arguments,
-environment, folder and output. Everybody keeps a process of its own, which ends with whoever
-started it. Where anything of that cannot be had, each loads for itself.
+Eight ranks of one machine would otherwise spend most of a network check on importing the same
+library eight times. The first process opens a socket that only this network namespace and user can
+reach, imports, and forks a child for each request there, with the arguments, environment, folder
+and output of the process that requested it. That process waits for its child and ends it with
+itself. Where any of this is unavailable, each process imports for itself.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-# What decides how a library loads; processes that differ in it do not share.
-_ALIKE = (
+# Settings that change how a library loads; processes that differ in them do not share.
+_LOAD_SETTINGS = (
     "PYTHONPATH",
     "LD_LIBRARY_PATH",
     "LD_PRELOAD",
@@ -35,27 +35,27 @@ _ALIKE = (
     "MASTER_PORT",
     "WORLD_SIZE",
 )
-# For the first one to load, on a busy machine.
+# For the first process to import, on a busy machine.
 _LOAD_SECONDS = float(os.environ.get("PLAYRUNNER_LOAD_SECONDS") or 60)
-_LOOK_SECONDS = 0.1
-_BROKEN = 1
+_POLL_SECONDS = 0.1
+_FAILED = 1
 
 
-def shared(load: Callable[[], None], work: Callable[[], int]) -> int:
-    """`work` in a process that has loaded; its exit code."""
+def run_forked(load: Callable[[], None], work: Callable[[], int]) -> int:
+    """Run `work` in a process where `load` was called; its exit code."""
     if sys.platform != "linux":
         return _alone(load, work)
-    code = _asked()
+    code = _request_fork()
     if code is not None:
         return code
-    door = socket.socket(socket.AF_UNIX)
+    listener = socket.socket(socket.AF_UNIX)
     try:
-        door.bind(_address())
-        door.listen(1024)
-    except OSError:  # somebody else came first, meanwhile
-        code = _asked()
+        listener.bind(_address())
+        listener.listen(1024)
+    except OSError:  # another process was first
+        code = _request_fork()
         return code if code is not None else _alone(load, work)
-    return _Nursery(door, work).run(load)
+    return ForkServer(listener, work).run(load)
 
 
 def _alone(load: Callable[[], None], work: Callable[[], int]) -> int:
@@ -64,100 +64,102 @@ def _alone(load: Callable[[], None], work: Callable[[], int]) -> int:
 
 
 def _address() -> str:
-    """An abstract socket: it belongs to a network namespace, and is gone with its process.
+    """An abstract socket: it belongs to a network namespace and disappears with its process.
 
-    Containers that share that network do not share files or devices, so the other namespaces must
-    be the same as well.
+    Containers that share a network do not share files or devices, so the other namespaces are part
+    of the name.
     """
-    spaces = [
+    namespaces = [
         os.readlink(f"/proc/self/ns/{name}")
         for name in ("mnt", "pid", "ipc", "uts", "user", "cgroup")
     ]
-    parts = [sys.executable, *sys.argv[:1], *spaces, *(os.environ.get(name, "") for name in _ALIKE)]
+    parts = [
+        sys.executable,
+        *sys.argv[:1],
+        *namespaces,
+        *(os.environ.get(name, "") for name in _LOAD_SETTINGS),
+    ]
     return (
         f"\0playrunner-{os.getuid()}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]}"
     )
 
 
-def _asked() -> int | None:
-    """Have a fork of the first process do it; its exit code, or None where there is nobody who
-    would."""
-    with socket.socket(socket.AF_UNIX) as asking:
-        asking.settimeout(_LOAD_SECONDS)
+def _request_fork() -> int | None:
+    """The exit code of a child that the fork server runs for us; None where there is no server."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(_LOAD_SECONDS)
         try:
-            asking.connect(_address())
-            if _user_of(asking) != os.getuid():
+            client.connect(_address())
+            if _user_of(client) != os.getuid():
                 return None
-            told = json.dumps(
+            request = json.dumps(
                 {"argv": sys.argv, "environment": dict(os.environ), "folder": os.getcwd()}
             ).encode()
-            socket.send_fds(asking, [struct.pack("!I", len(told))], [1, 2])
-            asking.sendall(told)
-            if asking.recv(1) != b"+":
+            socket.send_fds(client, [struct.pack("!I", len(request))], [1, 2])
+            client.sendall(request)
+            if client.recv(1) != b"+":
                 return None
         except OSError:
             return None
-        asking.settimeout(None)
-        return _code(asking.recv(4))
+        client.settimeout(None)
+        return _exit_code(client.recv(4))
 
 
-class _Nursery:
-    """The first process: it loads, then only forks, so that nothing of it is in use when it does."""
+class ForkServer:
+    """The first process: it imports, then only forks, so that nothing is in use during a fork."""
 
-    def __init__(self, door: socket.socket, work: Callable[[], int]) -> None:
-        self._door, self._work, self._children = door, work, set[int]()
-        self._own, self._childs = (
-            socket.socketpair()
-        )  # its own fork, which does what it was started for itself
+    def __init__(self, listener: socket.socket, work: Callable[[], int]) -> None:
+        self._listener, self._work, self._children = listener, work, set[int]()
+        # To the child that does this process's own work
+        self._link, self._child_link = socket.socketpair()
 
     def run(self, load: Callable[[], None]) -> int:
-        """Until its own fork has ended, and all others."""
+        """Serve until all children have ended; the exit code of the one for this process."""
         load()
-        self._fork(self._childs, None)
-        self._childs.close()
+        self._fork(self._child_link, None)
+        self._child_link.close()
         code: bytes | None = None
         while code is None or self._children:
             ready, _, _ = select.select(
-                [self._door, *([self._own] if code is None else [])], [], [], _LOOK_SECONDS
+                [self._listener, *([self._link] if code is None else [])], [], [], _POLL_SECONDS
             )
-            if self._door in ready:
-                self._take()
-            if self._own in ready:
-                code = self._own.recv(4)
+            if self._listener in ready:
+                self._accept()
+            if self._link in ready:
+                code = self._link.recv(4)
             self._reap()
-        return _code(code)
+        return _exit_code(code)
 
-    def _take(self) -> None:
-        asking, _ = self._door.accept()
-        with asking:
-            if _user_of(asking) != os.getuid():
+    def _accept(self) -> None:
+        client, _ = self._listener.accept()
+        with client:
+            if _user_of(client) != os.getuid():
                 return
-            asking.settimeout(_LOAD_SECONDS)
+            client.settimeout(_LOAD_SECONDS)
             try:
-                head, files, _, _ = socket.recv_fds(asking, 4, 2)
-                told = json.loads(_read(asking, struct.unpack("!I", head)[0]))
-                self._fork(asking, told, tuple(files))
+                head, files, _, _ = socket.recv_fds(client, 4, 2)
+                request = json.loads(_read(client, struct.unpack("!I", head)[0]))
+                self._fork(client, request, tuple(files))
             except (OSError, ValueError, struct.error):
-                return  # it loads for itself
+                return  # the client imports for itself
             for file in files:
                 os.close(file)
 
     def _fork(
-        self, link: socket.socket, told: dict[str, Any] | None, files: tuple[int, ...] = ()
+        self, link: socket.socket, request: dict[str, Any] | None, files: tuple[int, ...] = ()
     ) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", DeprecationWarning
-            )  # a thread that only reads the input is no danger
+            # A thread that only reads the input is harmless in a fork
+            warnings.simplefilter("ignore", DeprecationWarning)
             child = os.fork()
         if child:
             self._children.add(child)
             return
-        self._door.close()
-        self._own.close()
-        os._exit(_grown(link, told, files, self._work))
+        self._listener.close()
+        self._link.close()
+        os._exit(_child_main(link, request, files, self._work))
 
     def _reap(self) -> None:
         for child in list(self._children):
@@ -165,35 +167,35 @@ class _Nursery:
                 self._children.discard(child)
 
 
-def _grown(
+def _child_main(
     link: socket.socket,
-    told: dict[str, Any] | None,
+    request: dict[str, Any] | None,
     files: tuple[int, ...],
     work: Callable[[], int],
 ) -> int:
-    """A fork in the place of whoever asked for it: with it, it ends."""
-    code = _BROKEN
+    """Do the work as the process that requested it; end when that process does."""
+    code = _FAILED
     try:
-        if told:
+        if request:
             for number, file in enumerate(files, start=1):
                 os.dup2(file, number)
             os.environ.clear()
-            os.environ.update(told["environment"])
-            os.chdir(told["folder"])
-            sys.argv[:] = told["argv"]
+            os.environ.update(request["environment"])
+            os.chdir(request["folder"])
+            sys.argv[:] = request["argv"]
             link.sendall(b"+")
         link.settimeout(None)
-        threading.Thread(target=_end_with, args=(link,), daemon=True).start()
+        threading.Thread(target=_exit_with, args=(link,), daemon=True).start()
         code = work()
         sys.stdout.flush()
         sys.stderr.flush()
         link.sendall(struct.pack("!I", code))
     except OSError:
-        pass  # whoever asked is gone, and so is this
+        pass  # the process that requested it has ended
     return code
 
 
-def _end_with(link: socket.socket) -> None:
+def _exit_with(link: socket.socket) -> None:
     try:
         while link.recv(1):
             pass
@@ -202,8 +204,8 @@ def _end_with(link: socket.socket) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _code(said: bytes) -> int:
-    return int(struct.unpack("!I", said)[0]) if len(said) == 4 else _BROKEN
+def _exit_code(reply: bytes) -> int:
+    return int(struct.unpack("!I", reply)[0]) if len(reply) == 4 else _FAILED
 
 
 def _read(link: socket.socket, size: int) -> bytes:
@@ -211,7 +213,7 @@ def _read(link: socket.socket, size: int) -> bytes:
     while len(parts) < size:
         more = link.recv(size - len(parts))
         if not more:
-            raise ConnectionAbortedError("it left")
+            raise ConnectionAbortedError("the client disconnected")
         parts += more
     return parts
 

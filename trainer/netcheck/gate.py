@@ -1,14 +1,14 @@
-"""`python -m trainer.netcheck.gate --output FILE`: prove the network between all ranks before a
-real run needs it.
+"""`python -m trainer.netcheck.gate --output FILE`: check the network between all ranks before
+training starts (the gate).
 
-Started once per node (or per rank) with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and by
-choice NODE_NAME, LOCAL_RANK and GATE_NODES (the nodes' names in rank order, to name one that never
-comes). All ranks meet, sum known values together, then speak in pairs, one process per node. Rank 0
-writes what it learnt to FILE as JSON and prints it as `GATE {json}`; a rank that cannot reach rank
-0 does the same with what it knows, to FILE's name with `.rankN` in it. Bandwidths are in gigabits
-per second. Exit codes: 0 all answered, 5 bad input or no torch, 6 somebody did not answer or a sum
-was wrong. Whether a link is fast enough is for the reader of the result to say; with --judge it is
-said here, as `verdict` of the result, and 6 is also the code of a network that is slow.
+Started once per node (or per rank) with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and
+optionally NODE_NAME, LOCAL_RANK and GATE_NODES (the nodes' names in rank order, to name one that
+never joins). All ranks sum known values together, then measure in pairs, one process per node. Rank
+0 writes the result to FILE as JSON and prints it as `GATE {json}`; a rank that cannot reach rank 0
+does the same with what it knows, to FILE's name with `.rankN` in it. Bandwidths are in gigabits per
+second. Exit codes: 0 all answered, 5 bad input or no torch, 6 a rank did not answer or a sum was
+wrong. With --judge the result has a `verdict` whether links are fast enough, and 6 is also the
+code of a slow network.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.errors import BadInput, TrainerError
 from trainer.netcheck.connectivity import Mesh
-from trainer.netcheck.coordinator import Lead, has_device, healthy, open_traffic, perform
-from trainer.netcheck.fork_server import shared
-from trainer.netcheck.process_rank import Seat, seat_from
-from trainer.netcheck.verdict import Expected, judge
+from trainer.netcheck.coordinator import Coordinator, has_device, healthy, open_traffic, perform
+from trainer.netcheck.findings import Expected
+from trainer.netcheck.fork_server import run_forked
+from trainer.netcheck.process_rank import ProcessRank, process_rank_from
+from trainer.netcheck.verdict import judge
 
 if TYPE_CHECKING:
-    from trainer.netcheck.rendezvous import Meeting
+    from trainer.netcheck.rendezvous import Rendezvous
 
 _ENVIRONMENT = {
-    "TORCH_CPP_LOG_LEVEL": "FATAL",  # a refused connection is told in one line of ours
+    "TORCH_CPP_LOG_LEVEL": "FATAL",  # a refused connection is reported in one line of ours
     # torch looks up the name of every address it connects to; without this a name server that drops
     # the question costs 5 s.
     "RES_OPTIONS": "timeout:1 attempts:2",
@@ -46,30 +47,32 @@ _ENVIRONMENT = {
 }
 
 
-_STARTED = time.monotonic()  # loading counts, in whichever process it was done
+_STARTED = time.monotonic()  # imports count, also those of the fork server
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
-        sizes, seat = _sizes(options.sizes), seat_from(os.environ)
+        sizes, process = _sizes(options.sizes), process_rank_from(os.environ)
         _import_torch()
-        from trainer.netcheck.rendezvous import Meeting, Unreachable
+        from trainer.netcheck.rendezvous import Rendezvous, Unreachable
 
         try:
-            meeting = Meeting(seat, options.join_seconds)
-            if seat.rank:
-                return _follow(meeting, seat, options)
-            result = Lead(meeting, seat, options, sizes).result(
-                lambda result: _opens(result, options)
+            rendezvous = Rendezvous(process, options.join_seconds)
+            if process.rank:
+                return _follow(rendezvous, process, options)
+            result = Coordinator(rendezvous, process, options, sizes).result(
+                lambda result: _passed(result, options)
             )
         except Unreachable as error:
-            result = alone(seat, str(error))
+            result = failed_result(process, str(error))
         result["seconds"] = round(time.monotonic() - _STARTED, 3)
-        publish(result, options.output if seat.rank == 0 else own_name(options.output, seat.rank))
-        return 0 if _opens(result, options) else 6
+        publish(
+            result, options.output if process.rank == 0 else rank_file(options.output, process.rank)
+        )
+        return 0 if _passed(result, options) else 6
     except TrainerError as error:
-        print(f"gate: {error}", file=sys.stderr, flush=True)
+        print(f"gate: network check could not run: {error}", file=sys.stderr, flush=True)
         return error.exit_code
 
 
@@ -78,13 +81,17 @@ def _parser() -> argparse.ArgumentParser:
         "trainer.netcheck.gate", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument(
-        "--output", required=True, type=Path, metavar="FILE", help="the result, as JSON"
+        "--output",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help="file for the JSON result",
     )
     parser.add_argument(
         "--sizes",
         default="4096,1048576",
         metavar="BYTES,...",
-        help="what to all-reduce (default: %(default)s)",
+        help="message sizes to all-reduce (default: %(default)s)",
     )
     parser.add_argument(
         "--seconds", type=float, default=4.0, help="time for measuring (default: %(default)s)"
@@ -93,37 +100,35 @@ def _parser() -> argparse.ArgumentParser:
         "--join-seconds",
         type=float,
         default=15.0,
-        help="time for all to appear (default: %(default)s)",
+        help="time for all ranks to join (default: %(default)s)",
     )
     parser.add_argument(
         "--answer-seconds",
         type=float,
         default=5.0,
-        help="time for one message (default: %(default)s)",
+        help="timeout of one message (default: %(default)s)",
     )
     parser.add_argument(
-        "--judge", action="store_true", help="say whether the network is as fast as it should be"
+        "--judge", action="store_true", help="also fail when a link is slower than expected"
     )
     parser.add_argument(
         "--expected-gbps",
         type=float,
         metavar="GBPS",
-        help="what a link should carry (default: as the others)",
+        help="expected bandwidth of a link (default: compare links with each other)",
     )
     parser.add_argument(
-        "--expected-latency-us", type=float, metavar="US", help="how soon it should answer"
+        "--expected-latency-us", type=float, metavar="US", help="expected latency of a link"
     )
-    parser.add_argument(
-        "--life", default="", metavar="ID", help="whose gate it is, kept in the result"
-    )
+    parser.add_argument("--life", default="", metavar="ID", help="the run's id, kept in the result")
     return parser
 
 
 def _sizes(text: str) -> list[int]:
-    words = [each.strip() for each in text.split(",") if each.strip()]
-    if not words or not all(each.isdigit() and int(each) >= 4 for each in words):
+    sizes = [size.strip() for size in text.split(",") if size.strip()]
+    if not sizes or not all(size.isdigit() and int(size) >= 4 for size in sizes):
         raise BadInput(f"--sizes {text}: not a list of byte counts of at least 4, as 4096,1048576")
-    return sorted(int(each) for each in words)
+    return sorted(int(size) for size in sizes)
 
 
 def _import_torch() -> None:
@@ -133,31 +138,33 @@ def _import_torch() -> None:
         import torch.distributed
     except (ImportError, OSError) as error:  # OSError: one of its libraries does not load
         raise BadInput(
-            f"{sys.executable} cannot import torch, which the gate measures with: {error}"
+            f"{sys.executable} cannot import torch, which the network check needs: {error}"
         ) from None
     if not torch.distributed.is_available():
         raise BadInput(f"{sys.executable}: this torch was built without torch.distributed")
 
 
-def _follow(meeting: Meeting, seat: Seat, options: argparse.Namespace) -> int:
-    """Any other rank: do what rank 0 says until it says that this was all."""
-    mesh = Mesh(seat.address)
-    meeting.answer("join", {"node": seat.node, "device": has_device(seat), "place": mesh.place})
+def _follow(rendezvous: Rendezvous, process: ProcessRank, options: argparse.Namespace) -> int:
+    """Any other rank: perform rank 0's tasks until the last one."""
+    mesh = Mesh(process.address)
+    rendezvous.answer(
+        "join", {"node": process.node, "device": has_device(process), "address": mesh.address}
+    )
     patience = options.join_seconds + 6 * options.answer_seconds + 2 * options.seconds
     traffic = None
     step = 0
     while True:
-        task = meeting.hear(step, patience)
+        task = rendezvous.next_task(step, patience)
         if task["do"] == "end":
-            meeting.answer(step, None)
+            rendezvous.answer(step, None)
             return 0 if task["healthy"] else 6
-        traffic = traffic or open_traffic(meeting, seat, task["backend"], options)
-        meeting.answer(step, perform(task, step, traffic, seat.rank, mesh))
+        traffic = traffic or open_traffic(rendezvous, process, task["backend"], options)
+        rendezvous.answer(step, perform(task, step, traffic, process.rank, mesh))
         step += 1
 
 
-def _opens(result: dict[str, Any], options: argparse.Namespace) -> bool:
-    """Whether training may begin, as far as it is for the gate to say."""
+def _passed(result: dict[str, Any], options: argparse.Namespace) -> bool:
+    """Whether training may begin; with --judge, adds the verdict to the result."""
     if options.life:
         result["life"] = options.life
     if options.judge and "verdict" not in result:
@@ -166,13 +173,13 @@ def _opens(result: dict[str, Any], options: argparse.Namespace) -> bool:
     return healthy(result) and bool(result.get("verdict", {"ok": True})["ok"])
 
 
-def alone(seat: Seat, problem: str) -> dict[str, Any]:
-    """The result of a rank that has no meeting place."""
-    missing = [{"rank": 0, "node": seat.node_of(0), "when": "joining"}] if seat.rank else []
+def failed_result(process: ProcessRank, problem: str) -> dict[str, Any]:
+    """The result of a rank that could not reach rank 0."""
+    missing = [{"rank": 0, "node": process.node_of(0), "when": "joining"}] if process.rank else []
     return {
-        "world_size": seat.size,
+        "world_size": process.size,
         "backend": None,
-        "nodes": [seat.node],
+        "nodes": [process.node],
         "all_reduce": [],
         "pairs": [],
         "missing": missing,
@@ -182,41 +189,39 @@ def alone(seat: Seat, problem: str) -> dict[str, Any]:
     }
 
 
-def own_name(output: Path, rank: int) -> Path:
-    """Beside rank 0's: nodes may share the folder."""
+def rank_file(output: Path, rank: int) -> Path:
+    """Another rank's result file: nodes may share the folder."""
     return output.with_name(f"{output.stem}.rank{rank}{output.suffix}")
 
 
 def publish(result: dict[str, Any], output: Path) -> None:
     text = json.dumps(result)
-    print(
-        f"GATE {text}\n", end="", flush=True
-    )  # in one piece: torchrun's tail of it may read in between
+    print(f"GATE {text}\n", end="", flush=True)  # one write: torchrun's tail may read in between
     verdict = result.get("verdict", {"ok": True})
     for line in verdict["lines"] if not verdict["ok"] else filter(None, [result["problem"]]):
-        print(f"gate: {line}", file=sys.stderr, flush=True)
-    scrap = output.with_name(f".{output.name}.{os.getpid()}")
+        print(f"gate: network check failed: {line}", file=sys.stderr, flush=True)
+    draft = output.with_name(f".{output.name}.{os.getpid()}")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        scrap.write_text(text + "\n")
-        os.replace(scrap, output)
+        draft.write_text(text + "\n")
+        os.replace(draft, output)
     except OSError as error:
         raise BadInput(f"--output {output}: cannot be written: {error.strerror}") from None
 
 
 def load_light() -> None:
-    """Import torch in two thirds of the time, in a process that ends soon."""
+    """Import torch in two thirds of the time, for a short-lived process."""
     gc.disable()
-    # Shapes of operations for its compiler, which is not used here.
+    # Only torch's compiler needs these.
     sys.modules["torch._meta_registrations"] = ModuleType("torch._meta_registrations")
     try:
         _import_torch()
     except BadInput:
-        pass  # whoever needs it says so
+        pass  # reported where it is used
 
 
 if __name__ == "__main__":
-    code = shared(load_light, main)
+    code = run_forked(load_light, main)
     sys.stdout.flush()
-    # Straight out: connections to a peer that is gone would be waited for at exit.
+    # Without cleanup, which would wait for connections to lost peers.
     os._exit(code)

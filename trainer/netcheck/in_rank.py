@@ -1,9 +1,9 @@
-"""The gate inside the processes that will train: torch is loaded once, the network is proved, then
-training begins.
+"""The network check (gate) inside the processes that will train: torch is imported once, the
+network is checked, then training starts.
 
-TRAINER_GATE names the file for the result, TRAINER_GATE_PORT where the ranks meet for it, and
-TRAINER_GO a file that says that whoever launched the run has read the result and lets it go on.
-Without TRAINER_GO the ranks judge for themselves (gate_pod.py).
+TRAINER_GATE names the file for the result, TRAINER_GATE_PORT the port of its rendezvous, and
+TRAINER_GO a file by which the controller, having read the result, lets training start. Without
+TRAINER_GO the ranks judge the result themselves (in_pod.py).
 """
 
 from __future__ import annotations
@@ -14,25 +14,27 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-# Whoever launched it reads the result within a second; without a word the run does not begin
+# The controller reads the result within a second; without its go-ahead the run does not start
 GO_SECONDS = 120.0
 
 
-def prove_network() -> int:
+def check_network() -> int:
     """0 when training may begin; else the exit code."""
     if not os.environ.get("TRAINER_GO"):
-        from trainer.netcheck.in_pod import prove
+        from trainer.netcheck import in_pod
 
-        return prove() or (0 if os.environ.get("TRAINER_GATE_ALONE") else _await_first_rank())
+        return in_pod.check_network() or (
+            0 if os.environ.get("TRAINER_GATE_ALONE") else _await_first_rank()
+        )
     result, go = Path(os.environ["TRAINER_GATE"]), Path(os.environ["TRAINER_GO"])
     if go.exists():
-        return 0  # an elastic run that starts again has proved it before
+        return 0  # an elastic run that restarts has passed before
     from trainer.netcheck import gate
 
     before = dict(os.environ)
     os.environ["MASTER_PORT"] = os.environ["TRAINER_GATE_PORT"]
     try:
-        # Patient where nothing is gained by haste: a node that is gone is noticed by the keepers.
+        # Long timeouts: a lost node is noticed by the supervisors.
         code = gate.main(
             [
                 "--output",
@@ -51,17 +53,16 @@ def prove_network() -> int:
     if code:
         return code
     if os.environ.get("RANK", "0") == "0":
-        return _await(go.exists, "the network was proved, but nobody said go")
+        return _await(go.exists, "network check passed, but the controller gave no go-ahead")
     return _await_first_rank()
 
 
 def _await_first_rank() -> int:
-    """Rank 0 listens once it was let go; asked earlier, torch would wait a second before it asks
-    again."""
+    """Rank 0 listens once it may start; connecting earlier would cost torch a second to retry."""
     return (
         0
         if os.environ.get("RANK", "0") == "0"
-        else _await(_first_rank_listens, "rank 0 did not begin")
+        else _await(_first_rank_listens, "network check passed, but rank 0 did not start")
     )
 
 

@@ -1,8 +1,9 @@
-"""The gate's measuring: all-reduces over every rank, and ping-pong between two, on gloo or NCCL.
+"""The network check's measurements: all-reduces over every rank, and ping-pong between two, on gloo
+or NCCL.
 
-Every pair gets a process group of its own, so that a peer that does not answer spoils one pair's
-group and no other: gloo closes all connections of a group in which one operation timed out, and
-NCCL waits without end for a peer that is gone before the first one.
+Every pair gets a process group of its own, so that a peer that does not answer breaks one pair's
+group only: gloo closes all connections of a group in which one operation timed out, and NCCL waits
+forever for a peer that is gone before the first operation.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from statistics import median
 from typing import Any
@@ -18,15 +20,21 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from trainer.netcheck.check_values import own_values, right_sum
+from trainer.netcheck.check_values import expected_sum, rank_values
 
 _SMALL, _MIDDLE, _LARGE = 4096, 65536, 1048576
 _PINGS, _LOADS = 20, 3
 _REPEATS = 10  # all-reduces of one size; few, since eight processes may share two cores
 
 
+@dataclass(frozen=True)
+class _Failure:
+    text: str
+    timed_out: bool = False
+
+
 class Traffic:
-    """What this rank sends and receives; each operation fails after `patience` seconds."""
+    """This rank's sends and receives; each operation fails after `patience` seconds."""
 
     def __init__(
         self,
@@ -37,15 +45,9 @@ class Traffic:
         local_rank: int,
         patience: float,
     ) -> None:
-        """`connect` gives a new connection to where the ranks meet, which waits for an answer as
-        long as it is told."""
-        self._connect, self._rank, self._size, self._backend, self._patience = (
-            connect,
-            rank,
-            size,
-            backend,
-            patience,
-        )
+        """`connect` makes a new connection to the rendezvous store, with a timeout in seconds."""
+        self._connect, self._rank, self._size = connect, rank, size
+        self._backend, self._patience = backend, patience
         self._device = (
             torch.device("cuda", local_rank) if backend == "nccl" else torch.device("cpu")
         )
@@ -60,33 +62,36 @@ class Traffic:
             for size in sizes:
                 lines.append(self._sum(group, size, seconds / len(sizes)))
 
-        error = self._failure(work, seconds)
-        done = lines[:]  # what an abandoned thread may add later comes too late
-        return [*done, {"bytes": sizes[len(done)], "error": error}] if error else done
+        failure = self._attempt(work, seconds)
+        done = lines[:]  # a copy: an abandoned thread may still append
+        if failure:
+            last = {"error": failure.text, "timed_out": failure.timed_out}
+            return [*done, {"bytes": sizes[len(done)], **last}]
+        return done
 
     def pair(self, label: str, other: int, seconds: float) -> dict[str, Any]:
         """Latency and bandwidth to another rank; the lower rank measures, the higher echoes."""
         calling = self._rank < other
-        found: dict[str, Any] = {}
+        figures: dict[str, Any] = {}
 
         def work() -> None:
             link = _Link(
                 self._group(label, 0 if calling else 1, 2),
                 1 if calling else 0,
                 self._device,
-                self._settle,
+                self._synchronize,
             )
             if calling:
-                found.update(link.measure(seconds))
+                figures.update(link.measure(seconds))
             else:
                 link.echo()
 
-        error = self._failure(work, seconds)
-        return {"error": error} if error else found
+        failure = self._attempt(work, seconds)
+        return {"error": failure.text} if failure else figures
 
-    def _failure(self, work: Callable[[], None], seconds: float) -> str | None:
-        """Do it in a thread, since a library call may never return; what went wrong, or None."""
-        told: list[str] = []
+    def _attempt(self, work: Callable[[], None], seconds: float) -> _Failure | None:
+        """Work in a thread, since a library call may never return; what failed, or None."""
+        failures: list[_Failure] = []
 
         def guarded() -> None:
             try:
@@ -94,38 +99,36 @@ class Traffic:
                     torch.cuda.set_device(self._device)  # each thread has its own
                 work()
             except RuntimeError as error:
-                told.append(self._told(error))
+                failures.append(self._failure(error))
 
         thread = threading.Thread(target=guarded, daemon=True)
         thread.start()
-        thread.join(
-            2 * self._patience + seconds
-        )  # one wait to connect, one for a message, and the work
+        # One wait to connect, one for a message, and the work
+        thread.join(2 * self._patience + seconds)
         if thread.is_alive():
-            # It may be waiting there, and nobody else can use a connection meanwhile
-            self._store = None
-            return self._silence()
-        return told[0] if told else None
+            self._store = None  # the thread may block on that connection
+            return self._timeout()
+        return failures[0] if failures else None
 
     def _sum(self, group: Any, size: int, seconds: float) -> dict[str, Any]:
-        mine = own_values(size // 4, self._rank, self._device)
-        expected = right_sum(size // 4, self._size, self._device)
+        mine = rank_values(size // 4, self._rank, self._device)
+        expected = expected_sum(size // 4, self._size, self._device)
         buffer = mine.clone()
 
         def once() -> float:
             buffer.copy_(mine)
-            self._settle()
+            self._synchronize()
             began = time.perf_counter()
             group.allreduce([buffer]).wait()
-            self._settle()
+            self._synchronize()
             return time.perf_counter() - began
 
-        once()  # connections and buffers are made on first use
+        once()  # the first one also makes connections and buffers
         wrong = int((buffer != expected).sum())
         count = torch.tensor(
             [max(1, min(_REPEATS, int(seconds / max(once(), 1e-6))))], device=self._device
         )
-        group.broadcast(count, 0).wait()  # all must repeat as often as rank 0 finds right
+        group.broadcast(count, 0).wait()  # all repeat as often as rank 0 decides
         taken = [once() for _ in range(int(count))]
         wrong = max(wrong, int((buffer != expected).sum()))
         return {"bytes": size, "seconds": median(taken), "wrong": wrong}
@@ -139,34 +142,38 @@ class Traffic:
             return dist.ProcessGroupNCCL(store, rank, size, options)
         return dist.ProcessGroupGloo(store, rank, size, patience)
 
-    def _settle(self) -> None:
+    def _synchronize(self) -> None:
         if self._backend == "nccl":
-            # Not the device: another group may be stuck on it
+            # Not the whole device: another group may be stuck on it
             torch.cuda.current_stream().synchronize()
 
-    def _told(self, error: RuntimeError) -> str:
-        """The library's message without its source paths."""
+    def _failure(self, error: RuntimeError) -> _Failure:
+        """torch's message without its source paths. It has no other way to tell a timeout."""
         text = re.sub(
             r"\[[^\]\s]*\.(cc|cpp|h|hpp):\d+\]\s*", "", (str(error).splitlines() or [""])[0]
         ).strip()
         if re.search(r"time(d)? ?out", text, re.IGNORECASE):
-            return self._silence()
+            return self._timeout()
         if re.search(r"closed by peer|reset by peer|pair closure|broken pipe", text, re.IGNORECASE):
-            return "the connection was closed"
-        return text or type(error).__name__
+            return _Failure("the connection was closed")
+        return _Failure(text or type(error).__name__)
 
-    def _silence(self) -> str:
-        return f"no answer within {self._patience:g} s"
+    def _timeout(self) -> _Failure:
+        return _Failure(f"no answer within {self._patience:g} s", timed_out=True)
 
 
 class _Link:
-    """Two ranks' ping-pong. The caller says what comes next, so that it alone decides when time is
-    over."""
+    """Two ranks' ping-pong. The caller announces what comes next, and alone keeps the time."""
 
     def __init__(
-        self, group: Any, other: int, device: torch.device, settle: Callable[[], None]
+        self, group: Any, other: int, device: torch.device, synchronize: Callable[[], None]
     ) -> None:
-        self._group, self._other, self._device, self._settle = group, other, device, settle
+        self._group, self._other, self._device, self._synchronize = (
+            group,
+            other,
+            device,
+            synchronize,
+        )
 
     def measure(self, seconds: float) -> dict[str, Any]:
         ends = time.perf_counter() + seconds
@@ -176,7 +183,7 @@ class _Link:
         if loads[0] * (_LARGE / _MIDDLE) < seconds:
             size, loads = _LARGE, self._ping(1, _LARGE)
             loads += self._ping(_fitting(ends - time.perf_counter(), loads[0], _LOADS - 1), _LARGE)
-        self._tell(0, 0)
+        self._announce(0, 0)
         return {
             "latency_us": median(pings) / 2 * 1e6,
             "gbps": size * 8 / (min(loads) / 2) / 1e9,
@@ -185,9 +192,9 @@ class _Link:
 
     def echo(self) -> None:
         while True:
-            words = torch.zeros(2, dtype=torch.int64, device=self._device)
-            self._receive(words)
-            count, size = words.tolist()
+            header = torch.zeros(2, dtype=torch.int64, device=self._device)
+            self._receive(header)
+            count, size = header.tolist()
             if not count:
                 return
             buffer = torch.empty(size, dtype=torch.uint8, device=self._device)
@@ -196,7 +203,7 @@ class _Link:
                 self._send(buffer)
 
     def _ping(self, count: int, size: int) -> list[float]:
-        self._tell(count, size)
+        self._announce(count, size)
         buffer = torch.zeros(size, dtype=torch.uint8, device=self._device)
         taken = []
         for _ in range(count):
@@ -206,18 +213,18 @@ class _Link:
             taken.append(time.perf_counter() - began)
         return taken
 
-    def _tell(self, count: int, size: int) -> None:
+    def _announce(self, count: int, size: int) -> None:
         self._send(torch.tensor([count, size], dtype=torch.int64, device=self._device))
 
     def _send(self, tensor: Any) -> None:
         self._group.send([tensor], self._other, 0).wait()
-        self._settle()
+        self._synchronize()
 
     def _receive(self, tensor: Any) -> None:
         self._group.recv([tensor], self._other, 0).wait()
-        self._settle()
+        self._synchronize()
 
 
-def _fitting(seconds: float, each: float, most: int) -> int:
-    """How many fit into the time: at least one, even when it is over."""
-    return max(1, min(most, int(seconds / max(each, 1e-6))))
+def _fitting(seconds: float, one_takes: float, most: int) -> int:
+    """How many fit into the time: at least one."""
+    return max(1, min(most, int(seconds / max(one_takes, 1e-6))))

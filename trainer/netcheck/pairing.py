@@ -1,5 +1,5 @@
-"""The gate's arithmetic: who speaks to whom in which round, what deserves a second look, and how a
-figure is worked out."""
+"""The network check's pairs: which ranks measure in which round, which pairs to measure again, and
+how figures are computed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-# A pair this much worse than the median is measured again before anybody is blamed
-_ODD_FACTOR = 3.0
+# A pair this much worse than the median is measured again before it counts
+_OUTLIER_FACTOR = 3.0
 
 
 def rounds(ranks: Sequence[int]) -> list[list[tuple[int, int]]]:
@@ -22,24 +22,19 @@ def rounds(ranks: Sequence[int]) -> list[list[tuple[int, int]]]:
         planned.append(
             [(min(a, b), max(a, b)) for a, b in facing if a is not None and b is not None]
         )
-        circle = [
-            circle[0],
-            circle[-1],
-            *circle[1:-1],
-        ]  # the first stays, the others move on one seat
-    return [each for each in planned if each]
+        circle = [circle[0], circle[-1], *circle[1:-1]]  # the first stays, the others rotate
+    return [pairs for pairs in planned if pairs]
 
 
-def second_look(
+def repeat_rounds(
     measured: Mapping[tuple[int, int], Mapping[str, Any]],
 ) -> list[list[tuple[int, int]]]:
-    """Rounds that repeat what stood out: on busy machines one bad figure is an accident, two are a
-    finding."""
-    return _disjoint(odd_pairs(measured))
+    """Rounds that repeat outliers: on busy machines one bad figure is an accident, two are not."""
+    return _disjoint(outlier_pairs(measured))
 
 
-def odd_pairs(measured: Mapping[tuple[int, int], Mapping[str, Any]]) -> list[tuple[int, int]]:
-    """Pairs whose figures stand out among the others'."""
+def outlier_pairs(measured: Mapping[tuple[int, int], Mapping[str, Any]]) -> list[tuple[int, int]]:
+    """Pairs whose figures are much worse than the median."""
     good = [each for each in measured.values() if "error" not in each]
     if len(good) < 2:
         return []
@@ -52,47 +47,46 @@ def odd_pairs(measured: Mapping[tuple[int, int], Mapping[str, Any]]) -> list[tup
         for pair, each in measured.items()
         if "error" not in each
         and (
-            each["gbps"] * _ODD_FACTOR < usual_gbps
-            or each["latency_us"] > usual_latency * _ODD_FACTOR
+            each["gbps"] * _OUTLIER_FACTOR < usual_gbps
+            or each["latency_us"] > usual_latency * _OUTLIER_FACTOR
         )
     ]
 
 
-def better(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """The better figures of two looks at one pair: noise only ever makes a link look worse."""
-    if "error" in one or "error" in other:
-        return dict(other if "error" in one else one)
+def better(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """The better figures of two measurements of a pair: noise only makes a link look worse."""
+    if "error" in first or "error" in second:
+        return dict(second if "error" in first else first)
+    fastest = max(first, second, key=lambda figures: figures["gbps"])
     return {
-        "latency_us": min(one["latency_us"], other["latency_us"]),
-        **{
-            name: max(one, other, key=lambda each: each["gbps"])[name] for name in ("gbps", "bytes")
-        },
+        "latency_us": min(first["latency_us"], second["latency_us"]),
+        "gbps": fastest["gbps"],
+        "bytes": fastest["bytes"],
     }
 
 
-def silent(found: Mapping[tuple[int, int], Mapping[str, Any]]) -> set[int]:
+def silent(measured: Mapping[tuple[int, int], Mapping[str, Any]]) -> set[int]:
     """Ranks that failed with two partners and succeeded with none: trying the rest would cost a
     timeout each."""
-    spoke = {rank for pair, each in found.items() if "error" not in each for rank in pair}
+    answered = {rank for pair, each in measured.items() if "error" not in each for rank in pair}
     failed = [
         rank
-        for pair, each in found.items()
+        for pair, each in measured.items()
         if "error" in each and each.get("tried", True)
         for rank in pair
     ]
-    return {rank for rank in failed if rank not in spoke and failed.count(rank) >= 2}
+    return {rank for rank in failed if rank not in answered and failed.count(rank) >= 2}
 
 
 def bus_gbps(size: int, seconds: float, world_size: int) -> float:
-    """Gigabits per second that each link carries: an all-reduce moves 2(n-1)/n of the data over
-    every one of them."""
+    """Gigabits per second on each link: an all-reduce moves 2(n-1)/n of the data over every one."""
     return size * 8 * 2 * (world_size - 1) / world_size / seconds / 1e9
 
 
 def _disjoint(pairs: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
     planned: list[list[tuple[int, int]]] = []
     for pair in pairs:
-        free = (each for each in planned if not any(set(pair) & set(other) for other in each))
+        free = (pairs for pairs in planned if not any(set(pair) & set(other) for other in pairs))
         chosen = next(free, None)
         if chosen is None:
             planned.append([pair])

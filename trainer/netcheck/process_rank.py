@@ -1,5 +1,5 @@
-"""Which of the expected processes this one is, from the launcher's variables; known before torch is
-imported."""
+"""This process's rank among the expected processes, from the launcher's variables; does not need
+torch."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from trainer.errors import BadInput
 
 
 @dataclass(frozen=True)
-class Seat:
-    """This process among those expected."""
+class ProcessRank:
+    """This process among the expected ones."""
 
     rank: int
     size: int
     local_rank: int
     node: str
-    expected: tuple[str, ...]  # node names in rank order, as far as anybody said
+    expected: tuple[str, ...]  # node names in rank order, if known
     address: str
     port: int
 
@@ -30,8 +30,8 @@ class Seat:
         return self.expected[rank] if rank < len(self.expected) else f"rank {rank}"
 
 
-def seat_from(environment: Mapping[str, str]) -> Seat:
-    """The seat the launcher's variables give."""
+def process_rank_from(environment: Mapping[str, str]) -> ProcessRank:
+    """The rank that the launcher's variables give."""
     size, rank = _number(environment, "WORLD_SIZE", 1), _number(environment, "RANK", 0)
     if not 0 <= rank < size:
         raise BadInput(f"RANK is {rank} but WORLD_SIZE is {size}")
@@ -39,7 +39,7 @@ def seat_from(environment: Mapping[str, str]) -> Seat:
         if size > 1 and not environment.get(name):
             raise BadInput(f"WORLD_SIZE is {size} but {name} is not set")
     expected = tuple(
-        each.strip() for each in environment.get("GATE_NODES", "").split(",") if each.strip()
+        name.strip() for name in environment.get("GATE_NODES", "").split(",") if name.strip()
     )
     if expected and len(expected) != size:
         raise BadInput(
@@ -47,7 +47,7 @@ def seat_from(environment: Mapping[str, str]) -> Seat:
             " per rank"
         )
     node = environment.get("NODE_NAME") or (expected[rank] if expected else socket.gethostname())
-    return Seat(
+    return ProcessRank(
         rank,
         size,
         _number(environment, "LOCAL_RANK", 0),

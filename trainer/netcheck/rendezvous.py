@@ -1,8 +1,8 @@
-"""Where the gate's processes find each other: a store inside rank 0, in which it leaves tasks and
-the others answers.
+"""The rendezvous of the network check's processes: a store in rank 0, where it puts tasks and the
+others put answers.
 
-The store carries only these words. What is measured goes over connections of its own, so that a
-link that fails cannot keep anybody from telling so.
+The store carries only these. Measurements use connections of their own, so that a failing link does
+not keep a rank from reporting it.
 """
 
 from __future__ import annotations
@@ -17,47 +17,47 @@ from torch.distributed import TCPStore
 from trainer.distributed.store import store_at
 from trainer.distributed.token import run_token
 from trainer.errors import TrainerError
-from trainer.netcheck.process_rank import Seat
+from trainer.netcheck.process_rank import ProcessRank
 from trainer.node.seal import mac, same
 
-_MOST_BYTES = 1 << 22  # the places of thousands of nodes
-_STRANGE = object()
+_MAX_BYTES = 1 << 22  # the addresses of thousands of nodes
+_INVALID = object()
 
 
 class Unreachable(TrainerError):
-    """The meeting place is not there, or no longer."""
+    """Rank 0's store cannot be reached, or no longer."""
 
     exit_code = 6
 
 
-class Meeting:
-    def __init__(self, seat: Seat, seconds: float) -> None:
-        """Open the place (rank 0) or go there, within so many seconds."""
-        self._rank, self._token = seat.rank, run_token()
-        self._master = seat.master
-        self._address = seat.address
+class Rendezvous:
+    def __init__(self, process: ProcessRank, seconds: float) -> None:
+        """Open the store (rank 0) or connect to it, within so many seconds."""
+        self._rank, self._token = process.rank, run_token()
+        self._master = process.master
+        self._address = process.address
         try:
             self._store = store_at(
-                seat.address,
-                seat.port,
-                seat.size,
-                seat.rank == 0,
+                process.address,
+                process.port,
+                process.size,
+                process.rank == 0,
                 timedelta(seconds=seconds),
                 wait_for_workers=False,
             )
         except RuntimeError as error:
-            if seat.rank == 0:
+            if process.rank == 0:
                 raise Unreachable(
-                    f"rank 0 on {seat.node} cannot listen at {seat.master}: {_first_line(error)}"
+                    f"rank 0 on {process.node} cannot listen at {process.master}:"
+                    f" {_first_line(error)}"
                 ) from None
             raise Unreachable(
-                f"{seat.node} (rank {seat.rank}) cannot reach the master {seat.node_of(0)} at"
-                f" {seat.master} within {seconds:g} s"
+                f"{process.node} (rank {process.rank}) cannot reach the master {process.node_of(0)}"
+                f" at {process.master} within {seconds:g} s"
             ) from None
 
     def connect(self, seconds: float) -> TCPStore:
-        """A further connection to the place, for whoever may have to wait on it: words must still
-        pass on this one."""
+        """A second connection to the store, for calls that may block: this one stays usable."""
         return TCPStore(
             self._address,
             self._store.port,
@@ -69,18 +69,18 @@ class Meeting:
     def announce(self, step: int, task: Mapping[str, Any]) -> None:
         self._put(f"task/{step}", task)
 
-    def hear(self, step: int, seconds: float) -> dict[str, Any]:
+    def next_task(self, step: int, seconds: float) -> dict[str, Any]:
         key = f"task/{step}"
         try:
             self._store.wait([key], timedelta(seconds=seconds))
-            task = self._got(key)
+            task = self._get(key)
         except RuntimeError:
             raise Unreachable(
-                f"the master at {self._master} stopped answering during the gate"
+                f"the master at {self._master} stopped answering during the network check"
             ) from None
         if not isinstance(task, dict):
             raise Unreachable(
-                f"what came from the master at {self._master} is no task of this gate"
+                f"the master at {self._master} sent an invalid task for the network check"
             )
         return task
 
@@ -89,34 +89,35 @@ class Meeting:
             self._put(f"answer/{step}/{self._rank}", value)
         except RuntimeError:
             raise Unreachable(
-                f"the master at {self._master} stopped answering during the gate"
+                f"the master at {self._master} stopped answering during the network check"
             ) from None
 
     def answers(self, step: int | str, ranks: Iterable[int], seconds: float) -> dict[int, Any]:
-        """What those ranks answered by then; who is not in it did not."""
+        """The answers of those ranks that came in time."""
         keys = {rank: f"answer/{step}/{rank}" for rank in ranks}
         if not keys:
             return {}
         try:
             self._store.wait(list(keys.values()), timedelta(seconds=max(seconds, 0.01)))
         except RuntimeError:
-            pass  # the time is over; those who came are found one by one
-        came = {rank: self._got(key) for rank, key in keys.items() if self._store.check([key])}
-        return {rank: value for rank, value in came.items() if value is not _STRANGE}
+            pass  # timeout: the answers that came are collected below
+        answers = {rank: self._get(key) for rank, key in keys.items() if self._store.check([key])}
+        return {rank: value for rank, value in answers.items() if value is not _INVALID}
 
     def _put(self, key: str, value: Any) -> None:
-        text = json.dumps(value).encode()
-        self._store.set(key, b"%b %b" % (mac(self._token, key.encode(), text), text))
+        text = json.dumps(value)
+        proof = mac(self._token, key.encode(), text.encode()).decode()
+        self._store.set(key, f"{proof} {text}")
 
-    def _got(self, key: str) -> Any:
-        """What was put there by a rank of this run; everything else is strange."""
-        given, _, text = self._store.get(key).partition(b" ")
-        if len(text) > _MOST_BYTES or not same(given, mac(self._token, key.encode(), text)):
-            return _STRANGE
+    def _get(self, key: str) -> Any:
+        """A value put there by a rank of this run; _INVALID for anything else."""
+        proof, _, text = self._store.get(key).partition(b" ")
+        if len(text) > _MAX_BYTES or not same(proof, mac(self._token, key.encode(), text)):
+            return _INVALID
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
-            return _STRANGE
+            return _INVALID
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,9 +1,9 @@
-"""The gate's search for a bad node: which pairs to measure next, so that few rounds name it however
-many nodes there are.
+"""The network check's search for a bad node: which pairs to measure next, so that few rounds find
+it however many nodes there are.
 
-In a first round every node speaks to one other. Whoever is in a pair that stands out is doubtful,
-and next speaks to somebody who is known to be well: a good figure clears it, a second bad one names
-it. Without anybody in doubt further pairs are measured.
+In the first round every node measures with one other. A node of a bad pair is suspect, and next
+measures with a healthy one: a good figure clears it, a second bad one confirms it. Without suspects
+further pairs are measured.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from math import ceil, log2
 from typing import Any
 
-from trainer.netcheck.pairing import odd_pairs, rounds
+from trainer.netcheck.pairing import outlier_pairs, rounds
 
-Found = Mapping[tuple[int, int], Mapping[str, Any]]
+Measured = Mapping[tuple[int, int], Mapping[str, Any]]
 
 
 def most_rounds(count: int) -> int:
@@ -22,28 +22,28 @@ def most_rounds(count: int) -> int:
     return ceil(log2(count)) + 1 if count > 1 else 0
 
 
-def next_round(ranks: Sequence[int], found: Found) -> list[tuple[int, int]]:
+def next_round(ranks: Sequence[int], measured: Measured) -> list[tuple[int, int]]:
     """Disjoint pairs that have not been measured yet; none when all have."""
-    well, doubtful = told_apart(found)
-    free = [rank for rank in ranks if rank in well]
+    healthy, suspect = split_by_health(measured)
+    free = [rank for rank in ranks if rank in healthy]
     chosen = []
-    for rank in (each for each in ranks if each in doubtful):
-        partner = next((each for each in free if _pair(rank, each) not in found), None)
+    for rank in (rank for rank in ranks if rank in suspect):
+        partner = next((other for other in free if _pair(rank, other) not in measured), None)
         if partner is not None:
             free.remove(partner)
             chosen.append(_pair(rank, partner))
     if chosen:
         return chosen
-    fresh = ([pair for pair in pairs if pair not in found] for pairs in rounds(ranks))
+    fresh = ([pair for pair in pairs if pair not in measured] for pairs in rounds(ranks))
     return next((pairs for pairs in fresh if pairs), [])
 
 
-def told_apart(found: Found) -> tuple[set[int], set[int]]:
+def split_by_health(measured: Measured) -> tuple[set[int], set[int]]:
     """Ranks that had at least one pair as good as others, and those that had only bad ones."""
-    bad = {*odd_pairs(found), *(pair for pair, each in found.items() if "error" in each)}
-    well = {rank for pair in found if pair not in bad for rank in pair}
-    return well, {rank for pair in bad for rank in pair} - well
+    bad = {*outlier_pairs(measured), *(pair for pair, each in measured.items() if "error" in each)}
+    healthy = {rank for pair in measured if pair not in bad for rank in pair}
+    return healthy, {rank for pair in bad for rank in pair} - healthy
 
 
-def _pair(one: int, other: int) -> tuple[int, int]:
-    return min(one, other), max(one, other)
+def _pair(rank: int, other: int) -> tuple[int, int]:
+    return min(rank, other), max(rank, other)

@@ -1,5 +1,5 @@
-"""What a node does for a run besides training: keep its processes, hear from the other nodes, let
-itself be followed.
+"""What a node does for a run besides training: supervise its processes, exchange heartbeats with
+the other nodes, stream its log.
 
-Standard library only: it starts in a blink and needs nothing of the training environment.
+Standard library only: it starts fast and needs nothing of the training environment.
 """

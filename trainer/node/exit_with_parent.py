@@ -1,7 +1,7 @@
-"""A program that ends with whoever started it: `python -m trainer.node.exit_with_parent MODULE
+"""Run a module that exits with its parent: `python -m trainer.node.exit_with_parent MODULE
 ARGUMENTS`.
 
-Over SSH a program outlives its connection; this one reads its input, and an end of that is its own.
+Over SSH a program outlives its connection; this one reads standard input and exits at its end.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import runpy
 import sys
 import threading
 
-LET_GO = 143  # as if it had been asked to end
+EXIT_PARENT_GONE = 143  # as after SIGTERM
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
 def _end_with_input() -> None:
     while os.read(sys.stdin.fileno(), 4096):
         pass
-    os._exit(LET_GO)
+    os._exit(EXIT_PARENT_GONE)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """Failures of a run's processes, and which of several is the cause: when one rank dies, the others
-fail over its silence."""
+fail because it no longer answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-_ECHOES = (
+_CONSEQUENCES = (
     "connection closed by peer",
     "connection reset by peer",
     "broken pipe",
@@ -28,20 +28,40 @@ _KILLED_HINT = {
     signal.SIGBUS: "lost its memory mapping: a full /dev/shm or a truncated file",
 }
 
+# What has failed; decided by, where `what` is for people to read.
+RANK = "rank"
+LAUNCHER = "launcher"  # of several ranks; its output tells how they ended
+NOT_STARTED = "not-started"  # a process of the node
+LOG_REFUSED = "log-refused"  # the node's log cannot be written
+NODE_LOST = "node-lost"
+NODE_NOT_JOINED = "node-not-joined"
+FIRST_NODE_LOST = "first-node-lost"  # from the view of another node
+LEASE_EXPIRED = "lease-expired"  # the controller no longer renews it
+KINDS = (
+    RANK,
+    LAUNCHER,
+    NOT_STARTED,
+    LOG_REFUSED,
+    NODE_LOST,
+    NODE_NOT_JOINED,
+    FIRST_NODE_LOST,
+    LEASE_EXPIRED,
+)
 
-# Of each of its last lines, so that they fit into a message to the other nodes
+# Of each log line, so that the tail fits into a message to the other nodes
 TAIL_CHARACTERS = 1000
 
 
 @dataclass(frozen=True)
 class Failure:
-    """One end that should not have been."""
+    """An unexpected end of a process, or a node that no longer answers."""
 
     node: str
+    kind: str  # one of KINDS
     what: str  # as "rank 1 ended with code 1"
     time: float
     code: int = 0  # negative: a signal's number
-    tail: tuple[str, ...] = ()  # its last lines
+    tail: tuple[str, ...] = ()  # the last lines of its log
 
     def plain(self) -> dict[str, Any]:
         return {**asdict(self), "tail": tuple(line[:TAIL_CHARACTERS] for line in self.tail)}
@@ -51,22 +71,30 @@ class Failure:
         return f"{self.node}: {self.what}"
 
 
-def failure_from(said: Any) -> Failure:
-    """Another node's failure; ValueError, TypeError or OverflowError when it is none."""
-    if not isinstance(said, dict) or not isinstance(said.get("tail", ()), list | tuple):
-        raise ValueError("a failure that has no parts")
-    when, now = float(said.get("time", 0)), time.time()
+def failure_from(message: Any) -> Failure:
+    """Parse another node's failure; ValueError, TypeError or OverflowError when it is malformed."""
+    if not isinstance(message, dict) or not isinstance(message.get("tail", ()), list | tuple):
+        raise ValueError("malformed failure")
+    when, now = float(message.get("time", 0)), time.time()
+    if message.get("kind") not in KINDS:
+        raise ValueError("malformed failure")
     return Failure(
-        str(said.get("node")),
-        str(said.get("what")),
+        str(message.get("node")),
+        str(message["kind"]),
+        str(message.get("what")),
         when if when <= now else now,
-        int(said.get("code", 0)),
-        tuple(map(str, said.get("tail", ()))),
+        int(message.get("code", 0)),
+        tuple(map(str, message.get("tail", ()))),
     )
 
 
+def kind_of(label: str) -> str:
+    """What the process with this label is: a rank, or a launcher of several."""
+    return RANK if label.isdigit() else LAUNCHER
+
+
 def ending(label: str, code: int) -> str:
-    """A wait status in words."""
+    """An exit code as a sentence."""
     name = (
         "the launcher"
         if label == "node"
@@ -91,8 +119,8 @@ def cause(failures: Iterable[Failure]) -> Failure | None:
 def _rank(failure: Failure) -> tuple[int, float]:
     text = " ".join(failure.tail[-8:]).lower()
     if failure.code < 0 and failure.code != -signal.SIGTERM:
-        order = 0  # nothing of ours sends these
-    elif any(echo in text for echo in _ECHOES):
+        order = 0  # this program never sends these signals
+    elif any(symptom in text for symptom in _CONSEQUENCES):
         order = 2
     else:
         order = 1

@@ -1,14 +1,14 @@
-"""The link between nodes: each node beats to the first one and hears back; silence means that the
-other is gone.
+"""Heartbeats between nodes: each node exchanges them with the first one; a node without heartbeats
+is lost.
 
-The first node listens, the others call. Both prove that they hold the run's token before anything
-is parsed:
+The first node listens, the others connect. Both prove that they hold the run's token before
+anything is parsed:
 
     first node   NONCE
     other node   NONCE MAC NAME
     first node   a sealed {"welcome": 1}
 
-After that every line is sealed: a MAC, a space, a JSON object. The first line that is not ends the
+After that every line is sealed: a MAC, a space, a JSON object. A line that is not closes the
 connection, never the run.
 """
 
@@ -25,18 +25,18 @@ from typing import Any
 from trainer.node.seal import Seal, mac, same
 
 BEAT_SECONDS = 1.0
-CALL_SECONDS = 3.0  # for the first node to answer a call, all in all
-GREETING_SECONDS = 5.0  # for a caller to say who it is; a node of the run does at once
-MOST_STRANGERS = 64  # callers that have not said it yet; the oldest makes room for the next
-MOST_NOTES = 8  # addresses of refused callers that the log names
+CONNECT_SECONDS = 3.0  # for the whole handshake with the first node
+HANDSHAKE_SECONDS = 5.0  # for a client to authenticate; a node of the run does so at once
+MAX_UNAUTHENTICATED = 64  # open connections; at this many, the oldest is closed
+MAX_LOGGED_REFUSALS = 8  # addresses whose refusal is logged
 _NONCE_BYTES = 32
-_GREETING_BYTES = 512
+_HANDSHAKE_BYTES = 512
 _LINE_BYTES = 1 << 18  # a failure with the last 20 lines of a log
 _READ_BYTES = 1 << 16
 
 
 class Peer:
-    """One end of a line: JSON messages in and out, and when it was last heard."""
+    """One end of a connection: JSON messages in and out, and when the last one came."""
 
     def __init__(self, line: socket.socket, address: str = "") -> None:
         line.setblocking(False)
@@ -45,38 +45,38 @@ class Peer:
         self.heard = time.monotonic()
         self.open = True
         self.nonce = _nonce()
-        self._sends: Seal | None = None
-        self._hears: Seal | None = None
+        self._outgoing_seal: Seal | None = None
+        self._incoming_seal: Seal | None = None
         self._incoming = b""
 
-    def know(self, name: str, sends: Seal, hears: Seal) -> None:
-        """It has proved itself: from here on lines are sealed."""
-        self.name, self._sends, self._hears = name, sends, hears
+    def authenticated(self, name: str, outgoing: Seal, incoming: Seal) -> None:
+        """From here on lines are sealed."""
+        self.name, self._outgoing_seal, self._incoming_seal = name, outgoing, incoming
 
     def send(self, message: dict[str, Any]) -> None:
-        if self._sends:
-            self.write(self._sends.closed(json.dumps(message).encode()))
+        if self._outgoing_seal:
+            self.write(self._outgoing_seal.closed(json.dumps(message).encode()))
 
     def write(self, line: bytes) -> None:
         try:
             self.line.sendall(line + b"\n")
-        except OSError:  # gone, or it does not read what it is sent
+        except OSError:  # disconnected, or it does not read
             self.open = False
 
     def receive(self) -> list[dict[str, Any]]:
-        """The messages that have come; a line that is not the other end's closes the connection."""
-        found: list[dict[str, Any]] = []
+        """The messages received; a line without a valid seal closes the connection."""
+        messages: list[dict[str, Any]] = []
         for line in self.lines(_LINE_BYTES):
             message = self._message(line)
             if message is None:
                 self.open = False
                 break
-            found.append(message)
+            messages.append(message)
             self.heard = time.monotonic()
-        return found
+        return messages
 
-    def lines(self, most_bytes: int) -> list[bytes]:
-        """Whole lines, of no more than so many bytes."""
+    def lines(self, max_bytes: int) -> list[bytes]:
+        """Whole lines received; a longer one closes the connection."""
         try:
             data = self.line.recv(_READ_BYTES)
         except BlockingIOError:
@@ -84,7 +84,7 @@ class Peer:
         except OSError:
             data = b""
         *lines, self._incoming = (self._incoming + data).split(b"\n")
-        if not data or max(map(len, (*lines, self._incoming))) > most_bytes:
+        if not data or max(map(len, (*lines, self._incoming))) > max_bytes:
             self.open = False
         return lines if data else []
 
@@ -92,7 +92,7 @@ class Peer:
         self.line.close()
 
     def _message(self, line: bytes) -> dict[str, Any] | None:
-        text = self._hears.opened(line) if self._hears else None
+        text = self._incoming_seal.opened(line) if self._incoming_seal else None
         try:
             message = None if text is None else json.loads(text)
         except (ValueError, RecursionError):
@@ -100,8 +100,8 @@ class Peer:
         return message if isinstance(message, dict) else None
 
 
-class Centre:
-    """The first node's side: who has called, what they said, who fell silent."""
+class HeartbeatServer:
+    """The first node's side: accepts and authenticates the connections of the other nodes."""
 
     def __init__(
         self,
@@ -116,26 +116,26 @@ class Centre:
         self.listener = socket.create_server((address, port), backlog=256)
         self.listener.setblocking(False)
         selector.register(self.listener, selectors.EVENT_READ, self)
-        self.strangers: list[Peer] = []
+        self.unauthenticated: list[Peer] = []
         self.peers: dict[str, Peer] = {}
-        self._noted: set[str] = set()
+        self._logged: set[str] = set()
 
     def accept(self) -> None:
         try:
             line, address = self.listener.accept()
         except OSError:
             return
-        if len(self.strangers) >= MOST_STRANGERS:
-            self._refuse(self.strangers[0], "too many connections that do not say who they are")
+        if len(self.unauthenticated) >= MAX_UNAUTHENTICATED:
+            self._refuse(self.unauthenticated[0], "too many unauthenticated connections")
         peer = Peer(line, str(address[0]))
-        self.strangers.append(peer)
+        self.unauthenticated.append(peer)
         self.selector.register(line, selectors.EVENT_READ, peer)
         peer.write(peer.nonce)
 
-    def hear(self, peer: Peer) -> list[dict[str, Any]]:
-        """What a peer says, once it has proved itself; a stranger's words are dropped."""
+    def receive(self, peer: Peer) -> list[dict[str, Any]]:
+        """A peer's messages, once it is authenticated."""
         if not peer.name:
-            self._greet(peer)
+            self._authenticate(peer)
             return []
         messages = peer.receive()
         if not peer.open:
@@ -143,8 +143,8 @@ class Centre:
         return messages
 
     def drop(self, peer: Peer) -> None:
-        if peer in self.strangers:
-            self.strangers.remove(peer)
+        if peer in self.unauthenticated:
+            self.unauthenticated.remove(peer)
         try:
             self.selector.unregister(peer.line)
         except (KeyError, ValueError):
@@ -153,23 +153,22 @@ class Centre:
         if self.peers.get(peer.name) is peer:
             del self.peers[peer.name]
 
-    def tell(self, message: dict[str, Any]) -> None:
+    def broadcast(self, message: dict[str, Any]) -> None:
         for peer in list(self.peers.values()):
             peer.send(message)
             if not peer.open:
-                self.drop(peer)  # it calls again when it can
+                self.drop(peer)  # it reconnects when it can
 
-    def drop_the_silent(self) -> None:
-        """Callers that have not said in time who they are."""
-        for peer in [
-            each for each in self.strangers if time.monotonic() - each.heard > GREETING_SECONDS
-        ]:
-            self._refuse(peer, f"it did not say who it is within {GREETING_SECONDS:g} s")
+    def drop_unauthenticated(self) -> None:
+        """Close connections that have not authenticated in time."""
+        late = time.monotonic() - HANDSHAKE_SECONDS
+        for peer in [peer for peer in self.unauthenticated if peer.heard < late]:
+            self._refuse(peer, f"it did not authenticate within {HANDSHAKE_SECONDS:g} s")
 
-    def _greet(self, peer: Peer) -> None:
-        lines = peer.lines(_GREETING_BYTES)
+    def _authenticate(self, peer: Peer) -> None:
+        lines = peer.lines(_HANDSHAKE_BYTES)
         if lines and (name := self._proved(peer, lines)):
-            self.strangers.remove(peer)
+            self.unauthenticated.remove(peer)
             if name in self.peers:
                 self.drop(self.peers[name])
             self.peers[name] = peer
@@ -178,35 +177,35 @@ class Centre:
             self._refuse(peer, "it does not hold this run's token")
 
     def _proved(self, peer: Peer, lines: list[bytes]) -> str:
-        """The name of a node that has proved to hold the token; nothing for others."""
+        """The name of a node that has proved to hold the token; "" for others."""
         nonce, _, rest = lines[0].partition(b" ")
-        given, _, name = rest.partition(b" ")
-        if len(lines) > 1 or not same(given, mac(self.token, b"node", peer.nonce, nonce, name)):
+        proof, _, name = rest.partition(b" ")
+        if len(lines) > 1 or not same(proof, mac(self.token, b"node", peer.nonce, nonce, name)):
             return ""
-        known = name.decode(errors="replace")
-        if known not in self.names:
+        host = name.decode(errors="replace")
+        if host not in self.names:
             return ""
         nonces = (peer.nonce, nonce)
-        peer.know(
-            known,
+        peer.authenticated(
+            host,
             Seal(self.token, nonces, "from the first"),
             Seal(self.token, nonces, "to the first"),
         )
-        return known
+        return host
 
-    def _refuse(self, peer: Peer, why: str) -> None:
+    def _refuse(self, peer: Peer, reason: str) -> None:
         self.drop(peer)
-        if peer.address not in self._noted and len(self._noted) < MOST_NOTES:
-            self._noted.add(peer.address)
+        if peer.address not in self._logged and len(self._logged) < MAX_LOGGED_REFUSALS:
+            self._logged.add(peer.address)
             self.note(
-                f"a connection from {peer.address} to the link port was refused: {why}; further"
+                f"a connection from {peer.address} to the link port was refused: {reason}; further"
                 " ones are not listed"
             )
 
 
-def call(address: str, port: int, token: str, name: str) -> Peer | None:
-    """Reach the first node and prove ourselves; None when it does not answer yet or is not the one."""
-    deadline = time.monotonic() + CALL_SECONDS
+def connect(address: str, port: int, token: str, name: str) -> Peer | None:
+    """Connect to the first node and authenticate; None when it does not answer yet, or wrongly."""
+    deadline = time.monotonic() + CONNECT_SECONDS
     try:
         line = socket.create_connection((address, port), timeout=2)
     except OSError:
@@ -217,28 +216,28 @@ def call(address: str, port: int, token: str, name: str) -> Peer | None:
             b"%b %b %b\n" % (mine, mac(token, b"node", theirs, mine, name.encode()), name.encode())
         )
         nonces = (theirs, mine)
-        hears = Seal(token, nonces, "from the first")
-        if hears.opened(_read_line(line, deadline)) is None:
+        incoming = Seal(token, nonces, "from the first")
+        if incoming.opened(_read_line(line, deadline)) is None:
             line.close()
             return None
     except OSError:
         line.close()
         return None
     peer = Peer(line, address)
-    peer.know("centre", Seal(token, nonces, "to the first"), hears)
+    peer.authenticated("first node", Seal(token, nonces, "to the first"), incoming)
     return peer
 
 
 def _read_line(line: socket.socket, deadline: float) -> bytes:
-    """A short line, byte by byte: what follows it is not ours to read yet."""
-    found = b""
-    while not found.endswith(b"\n"):
+    """A short line, byte by byte: what follows it is read later."""
+    text = b""
+    while not text.endswith(b"\n"):
         line.settimeout(max(0.001, deadline - time.monotonic()))
         byte = line.recv(1)
-        if not byte or len(found) > _GREETING_BYTES or time.monotonic() > deadline:
+        if not byte or len(text) > _HANDSHAKE_BYTES or time.monotonic() > deadline:
             raise ConnectionAbortedError("not the first node of this run")
-        found += byte
-    return found[:-1]
+        text += byte
+    return text[:-1]
 
 
 def _nonce() -> bytes:

@@ -1,5 +1,5 @@
-"""What a node's processes print: read as it comes, each line marked with whose it is, kept in the
-node's log."""
+"""The output of a node's processes: read as it comes, each line prefixed with its process, written
+to the node's log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import IO, Any
 
 TAIL_LINES = 20
 _READ_BYTES = 1 << 16
-_RANKED = re.compile(rb"^\[\d+\] ")  # a launcher may have marked its ranks' lines itself
+_RANKED = re.compile(rb"^\[\d+\] ")  # a launcher may have prefixed its ranks' lines itself
 
 
 class Output:
@@ -23,16 +23,12 @@ class Output:
     def __init__(
         self, log: Path, selector: selectors.BaseSelector, refused: Callable[[OSError], None]
     ) -> None:
-        self.selector, self.refused = (
-            selector,
-            refused,
-        )  # called once, when the log cannot be written any more
-        self.log: IO[bytes] = open(log, "ab", buffering=0)  # noqa: SIM115 (held as long as the process lives)
-        self.pipes: dict[
-            int, tuple[str, bytearray]
-        ] = {}  # whose, and what came without its line's end
+        # `refused` is called once, when the log can no longer be written
+        self.selector, self.refused = selector, refused
+        self.log: IO[bytes] = open(log, "ab", buffering=0)  # noqa: SIM115 (open until exit)
+        self.pipes: dict[int, tuple[str, bytearray]] = {}  # label, and an unfinished line
         self.tail: collections.deque[str] = collections.deque(maxlen=TAIL_LINES)
-        self.mute = False
+        self.failed = False
 
     def add(self, pipe: Any, label: str) -> None:
         os.set_blocking(pipe.fileno(), False)
@@ -56,7 +52,7 @@ class Output:
         del pending[:whole]
 
     def drain(self) -> None:
-        """What a process wrote last is still in its pipe when its end is seen."""
+        """Read what an ended process has left in its pipe."""
         for key in [key for key in self.selector.get_map().values() if key.fd in self.pipes]:
             before = -1
             while key.fd in self.pipes and before != self.log.tell():
@@ -64,12 +60,12 @@ class Output:
                 self.read(key)
 
     def note(self, text: str) -> None:
-        """A line of the keeper's own."""
+        """Log a line of the supervisor itself."""
         self._write(f"[node] {time.strftime('%H:%M:%S')} {text}\n".encode())
 
     def _keep(self, label: str, text: bytes) -> None:
         for line in text.splitlines():
-            line = line.rpartition(b"\r")[2]  # of a progress bar, what it ended with
+            line = line.rpartition(b"\r")[2]  # a progress bar's last state
             if not _RANKED.match(line):
                 line = f"[{label}] ".encode() + line
             self.tail.append(line.decode(errors="replace"))
@@ -79,8 +75,6 @@ class Output:
         try:
             self.log.write(line)
         except OSError as error:
-            if (
-                not self.mute
-            ):  # told once; what cannot be written down still goes to the other nodes
-                self.mute = True
+            if not self.failed:  # reported once; the tail still goes to the other nodes
+                self.failed = True
                 self.refused(error)

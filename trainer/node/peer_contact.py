@@ -1,8 +1,8 @@
-"""A node's contact with the others of its run: the first node hears all of them, the others hear
+"""A node's contact with the others of its run: the first node talks to all of them, the others to
 the first one.
 
-Whoever falls silent is lost: the first node says so of another, and another of the first one once
-its lease is over.
+A node without heartbeats is lost: the first node reports that of another, and another of the first
+one once its lease has expired.
 """
 
 from __future__ import annotations
@@ -14,46 +14,56 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from trainer.node.failure import Failure, failure_from
-from trainer.node.heartbeat_link import BEAT_SECONDS, Centre, Peer, call
+from trainer.node.failure import (
+    FIRST_NODE_LOST,
+    NODE_LOST,
+    NODE_NOT_JOINED,
+    Failure,
+    failure_from,
+)
+from trainer.node.heartbeat_link import BEAT_SECONDS, HeartbeatServer, Peer, connect
 
 
 @dataclass(frozen=True)
-class Concerns:
-    """What a keeper does about what it hears."""
+class PeerCallbacks:
+    """What the supervisor does about messages of other nodes."""
 
     note: Callable[[str], None]  # a line for the log
     fail: Callable[[Failure], None]
-    stop: Callable[[str, bool], None]  # why, and whether at once
-    changed: Callable[[], None]  # who is lost is another than before
-    shake_off: Callable[[], None]  # ranks wait for one that will not come
+    stop: Callable[[str, bool], None]  # the reason, and whether at once
+    changed: Callable[[], None]  # the set of lost nodes has changed
+    kill_stuck_ranks: Callable[[], None]  # ranks that wait for a lost node
 
 
 class Contact:
     def __init__(
-        self, told: dict[str, Any], token: str, selector: selectors.BaseSelector, concerns: Concerns
+        self,
+        config: dict[str, Any],
+        token: str,
+        selector: selectors.BaseSelector,
+        callbacks: PeerCallbacks,
     ) -> None:
-        self.told, self.token, self.selector, self.concerns = told, token, selector, concerns
-        self.host: str = told["host"]
-        self.first: bool = told["node_rank"] == 0
-        self.others: set[str] = set(told["others"]) if self.first else set()
+        self.config, self.token, self.selector, self.callbacks = config, token, selector, callbacks
+        self.host: str = config["host"]
+        self.first: bool = config["node_rank"] == 0
+        self.others: set[str] = set(config["others"]) if self.first else set()
         self.lost: set[str] = set()
         self.ended: set[str] = set()
         self.first_is_done = False
-        self.centre: Centre | None = None
+        self.server: HeartbeatServer | None = None
         self.line: Peer | None = None  # to the first node, from the others
         self.heard: dict[str, float] = {}
         self.begun = self.beaten = self.renewed = time.monotonic()
 
     def open(self) -> None:
         if self.others:
-            self.centre = Centre(
-                self.told["link"]["address"],
-                self.told["link"]["port"],
+            self.server = HeartbeatServer(
+                self.config["link"]["address"],
+                self.config["link"]["port"],
                 self.token,
                 self.others,
                 self.selector,
-                self.concerns.note,
+                self.callbacks.note,
             )
 
     @property
@@ -62,122 +72,127 @@ class Contact:
         return self.others - self.lost - self.ended
 
     def keep_up(self, busy: bool, running: bool) -> None:
-        """Called again and again; busy: our processes live, running: nothing went wrong and nobody
-        asked to stop."""
+        """Called periodically; busy: this node's processes run, running: no failure and no request
+        to stop."""
         if not self.first and not self.first_is_done and busy:
-            self._reach_centre()
+            self._reach_first_node()
         if time.monotonic() - self.beaten >= BEAT_SECONDS:
             self.beaten = time.monotonic()
-            if self.centre:
-                self.centre.tell(
+            if self.server:
+                self.server.broadcast(
                     {"beat": 1, **({"finished": True} if running and not busy else {})}
                 )
             if self.line:
                 self.line.send({"beat": 1})
-        if self.centre:
-            self.centre.drop_the_silent()
+        if self.server:
+            self.server.drop_unauthenticated()
             self._look_for_lost()
 
-    def hear(self, peer: Peer) -> None:
-        messages = self.centre.hear(peer) if self.centre else peer.receive()
+    def receive(self, peer: Peer) -> None:
+        messages = self.server.receive(peer) if self.server else peer.receive()
         try:
             for message in messages:
-                self._take(peer, message)
+                self._handle(peer, message)
         except (ValueError, TypeError, OverflowError) as error:
             peer.open = False
-            self.concerns.note(
-                f"{peer.name} said what is no message of a run ({error}): its connection is closed"
+            self.callbacks.note(
+                f"{peer.name} sent a malformed message ({error}): its connection is closed"
             )
-            if self.centre:
-                self.centre.drop(peer)
+            if self.server:
+                self.server.drop(peer)
         if peer is self.line and not peer.open:
-            self._hang_up()
-        if self.centre and self.centre.peers.get(peer.name) is peer:
-            self._welcome(peer.name)
+            self._disconnect()
+        if self.server and self.server.peers.get(peer.name) is peer:
+            self._note_joined(peer.name)
 
-    def tell_stop(self, reason: str, at_once: bool) -> None:
-        if self.centre:
-            self.centre.tell({"stop": reason, "at_once": at_once})
+    def send_stop(self, reason: str, at_once: bool) -> None:
+        if self.server:
+            self.server.broadcast({"stop": reason, "at_once": at_once})
 
-    def tell_failure(self, failure: Failure) -> None:
+    def send_failure(self, failure: Failure) -> None:
         if self.line:
             self.line.send({"failed": failure.plain()})
 
-    def tell_end(self) -> None:
+    def send_end(self) -> None:
         if self.line:
             self.line.send({"ended": 1})
 
-    def _take(self, peer: Peer, message: dict[str, Any]) -> None:
-        if "failed" in message and self.first and self.told["elastic_min"]:
-            self._lose(peer.name, failure_from(message["failed"]).what)
+    def _handle(self, peer: Peer, message: dict[str, Any]) -> None:
+        if "failed" in message and self.first and self.config["elastic_min"]:
+            failure = failure_from(message["failed"])
+            self._lose(peer.name, failure.kind, failure.what)
         elif "failed" in message:
-            self.concerns.fail(failure_from(message["failed"]))
+            self.callbacks.fail(failure_from(message["failed"]))
         if "ended" in message:
             self.ended.add(peer.name)
         elif "beat" in message:
             self.ended.discard(peer.name)  # a node of an elastic run that was started again
         if "stop" in message:
-            self.concerns.stop(str(message["stop"]), bool(message.get("at_once")))
+            self.callbacks.stop(str(message["stop"]), bool(message.get("at_once")))
         if message.get("finished"):
             self.first_is_done = True
 
-    def _reach_centre(self) -> None:
+    def _reach_first_node(self) -> None:
         if self.line and not self.line.open:
-            self._hang_up()
+            self._disconnect()
         if self.line is None:
-            self.line = call(
-                self.told["link"]["address"], self.told["link"]["port"], self.token, self.host
+            self.line = connect(
+                self.config["link"]["address"], self.config["link"]["port"], self.token, self.host
             )
             if self.line:
                 self.selector.register(self.line.line, selectors.EVENT_READ, self.line)
                 self.renewed = time.monotonic()
         else:
             self.renewed = max(self.renewed, self.line.heard)
-        if time.monotonic() - self.renewed > self.told["lease_seconds"]:
-            silence = f"the first node has not been heard from for {self.told['lease_seconds']:g} s"
-            self.concerns.fail(Failure(self.host, silence, time.time()))
+        if time.monotonic() - self.renewed > self.config["lease_seconds"]:
+            silence = (
+                f"the first node has not been heard from for {self.config['lease_seconds']:g} s"
+            )
+            self.callbacks.fail(Failure(self.host, FIRST_NODE_LOST, silence, time.time()))
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         assert self.line
         self.selector.unregister(self.line.line)
         self.line.close()
         self.line = None
 
-    def _welcome(self, name: str) -> None:
+    def _note_joined(self, name: str) -> None:
         if name in self.lost:
             self.lost.discard(name)
-            self.concerns.note(f"{name} is back")
-            self.concerns.changed()
+            self.callbacks.note(f"{name} is back")
+            self.callbacks.changed()
         elif name not in self.heard:
             self.heard[name] = time.monotonic()
-            self.concerns.note(f"{name} has joined")
+            self.callbacks.note(f"{name} has joined")
 
     def _look_for_lost(self) -> None:
-        assert self.centre
+        assert self.server
         now = time.monotonic()
         for name in sorted(self.awaited):
-            peer = self.centre.peers.get(name)
+            peer = self.server.peers.get(name)
             if peer:
                 self.heard[name] = peer.heard
-            known = self.heard.get(name)
-            patience = self.told["silence_seconds"] if known else self.told["join_seconds"]
-            if now - (known or self.begun) > patience:
-                how = "has not been heard from for" if known else "did not join within"
-                self._lose(name, f"{how} {patience:g} s")
+            last_heard = self.heard.get(name)
+            timeout = self.config["silence_seconds" if last_heard else "join_seconds"]
+            if now - (last_heard or self.begun) > timeout:
+                if last_heard:
+                    self._lose(name, NODE_LOST, f"has not been heard from for {timeout:g} s")
+                else:
+                    self._lose(name, NODE_NOT_JOINED, f"did not join within {timeout:g} s")
 
-    def _lose(self, name: str, how: str) -> None:
+    def _lose(self, name: str, kind: str, what: str) -> None:
         if name in self.lost:
             return
         self.lost.add(name)
         left = 1 + len(self.others - self.lost)
-        if not self.told["elastic_min"] or left < self.told["elastic_min"]:
-            self.concerns.fail(Failure(name, how, time.time(), -signal.SIGKILL))
+        if not self.config["elastic_min"] or left < self.config["elastic_min"]:
+            self.callbacks.fail(Failure(name, kind, what, time.time(), -signal.SIGKILL))
             return
-        self.concerns.note(
-            f"{name} {how}; the run goes on with {left} of {1 + len(self.others)} nodes"
+        self.callbacks.note(
+            f"{name} {what}; the run goes on with {left} of {1 + len(self.others)} nodes"
         )
-        self.concerns.changed()
-        peer = self.centre.peers.get(name) if self.centre else None
-        if self.centre and peer:
-            self.centre.drop(peer)  # its last words, should they still come, are no longer heard
-        self.concerns.shake_off()
+        self.callbacks.changed()
+        peer = self.server.peers.get(name) if self.server else None
+        if self.server and peer:
+            self.server.drop(peer)  # late messages of it no longer count
+        self.callbacks.kill_stuck_ranks()

@@ -1,12 +1,12 @@
-"""A pod's start: its code is unpacked, the pod at which all meet is awaited, then torchrun takes
-over with the words given here. After --alone, Python takes over instead, for what one pod does by
-itself; after --over-ssh, one whose ranks are started over SSH.
+"""A pod's entry point: unpack the code, wait for the pod that hosts the rendezvous, then execute
+torchrun with the arguments given here. With --alone, execute Python instead, for a pod that works
+by itself; with --over-ssh, a pod whose ranks are started over SSH.
 
-It travels as a file of its own and runs before anything else is there: standard library only.
+It is sent as a single file and runs before anything else is installed: standard library only.
 
 TRAINER_CODE   an archive of the trainer; without it, the image has it
-TRAINER_WITHIN a program that torchrun is to run within (neuron_parallel_compile)
-TRAINER_FIRST  how the pod that hosts the meeting knows itself, as POD_NAME=run-master-0; not set where etcd hosts it
+TRAINER_WITHIN a program to run torchrun with (neuron_parallel_compile)
+TRAINER_FIRST  the pod that hosts the rendezvous, as POD_NAME=run-master-0; unset where etcd does
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ import tarfile
 import tempfile
 import time
 
-MEET_SECONDS = 1800.0  # an image of several GB is pulled on one node sooner than on another
-SAY_SECONDS = 15.0
+RENDEZVOUS_SECONDS = 1800.0  # an image of several GB is pulled on one node sooner than on another
+LOG_SECONDS = 15.0
 _INTERFACES = ("GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "CCOM_SOCKET_IFNAME")
 
 
-def main(words: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     folder = tempfile.mkdtemp(prefix="playrunner-")
     environment = _with_interfaces(
         {**os.environ, **_code(folder), "TRAINER_NODE": os.path.join(folder, "node")}
     )
     os.makedirs(environment["TRAINER_NODE"])
-    if words[:1] == ["--over-ssh"]:
-        words = ["--alone", "-m", "trainer.node.pod_ssh_entry", *words[1:]]
-    if words[:1] == ["--alone"]:
-        os.execve(sys.executable, [sys.executable, "-u", *words[1:]], environment)
+    if arguments[:1] == ["--over-ssh"]:
+        arguments = ["--alone", "-m", "trainer.node.pod_ssh_entry", *arguments[1:]]
+    if arguments[:1] == ["--alone"]:
+        os.execve(sys.executable, [sys.executable, "-u", *arguments[1:]], environment)
     named, _, value = os.environ.get("TRAINER_FIRST", "").partition("=")
     first = bool(named) and os.environ.get(named) == value
-    backend, endpoint = _last(words, "rdzv_backend"), _last(words, "rdzv_endpoint")
-    if endpoint and not first and not reached(endpoint):
+    backend, endpoint = _last(arguments, "rdzv_backend"), _last(arguments, "rdzv_endpoint")
+    if endpoint and not first and not wait_for(endpoint):
         return 69
     if backend == "c10d":
         # Torch would compare names and addresses to find out whether it is the host; here it is
         # known.
-        words = _added(words, "rdzv_conf", f"is_host={int(first)}")
+        arguments = _added(arguments, "rdzv_conf", f"is_host={int(first)}")
     if os.environ.get("POD_IP"):
-        words = [f"--local_addr={os.environ['POD_IP']}", *words]
+        arguments = [f"--local_addr={os.environ['POD_IP']}", *arguments]
     program = [
         *os.environ.get("TRAINER_WITHIN", "").split(),
         sys.executable,
         "-u",
         "-m",
         "trainer.torchrun",
-        *words,
+        *arguments,
     ]
     sys.stdout.flush()
     os.execvpe(program[0], program, environment)
@@ -66,60 +66,65 @@ def _code(folder: str) -> dict[str, str]:
 
 
 def _with_interfaces(environment: dict[str, str]) -> dict[str, str]:
-    """Interfaces that this pod does not have are left to torch, which then takes that of the pod's
-    address."""
-    there = {name for _, name in socket.if_nameindex()}
-    found = dict(environment)
+    """Drop interfaces that this pod does not have; torch then uses that of the pod's address."""
+    present = {name for _, name in socket.if_nameindex()}
+    kept = dict(environment)
     for variable in _INTERFACES:
-        interface = found.get(variable, "").lstrip("=")
-        if not interface or interface.startswith("^") or interface in there:
+        interface = kept.get(variable, "").lstrip("=")
+        if not interface or interface.startswith("^") or interface in present:
             continue
-        if found.get("POD_IP", "").startswith("127."):
-            found[variable] = found[variable].replace(interface, "lo")
+        if kept.get("POD_IP", "").startswith("127."):
+            kept[variable] = kept[variable].replace(interface, "lo")
             continue
         print(
-            f"pod: {variable}={found.pop(variable)}, and there is no such interface here"
-            f" ({', '.join(sorted(there))}); it is not used",
+            f"pod: ignoring {variable}={kept.pop(variable)}: this pod has no such interface (it has"
+            f" {', '.join(sorted(present))})",
             flush=True,
         )
-    return found
+    return kept
 
 
-def reached(endpoint: str) -> bool:
-    """Until the pod at which all meet answers: its name comes with it, and it listens only once it
-    runs."""
+def wait_for(endpoint: str) -> bool:
+    """Wait until the pod that hosts the rendezvous accepts connections; False after the timeout."""
     host, _, port = endpoint.rpartition(":")
-    started = said = time.monotonic()
+    started = logged = time.monotonic()
     while True:
         try:
             with socket.create_connection((host, int(port)), 5):
                 return True
         except OSError as error:
-            why = error
+            reason = error
         waited = time.monotonic() - started
-        if waited > MEET_SECONDS:
-            print(f"pod: {endpoint} did not answer within {MEET_SECONDS:g} s: {why}", flush=True)
+        if waited > RENDEZVOUS_SECONDS:
+            print(
+                f"pod: {endpoint} did not answer within {RENDEZVOUS_SECONDS:g} s: {reason}",
+                flush=True,
+            )
             return False
-        if time.monotonic() - said > SAY_SECONDS:
-            said = time.monotonic()
-            print(f"pod: waiting for {endpoint} ({waited:.0f} s): {why}", flush=True)
+        if time.monotonic() - logged > LOG_SECONDS:
+            logged = time.monotonic()
+            print(f"pod: waiting for {endpoint} ({waited:.0f} s): {reason}", flush=True)
         time.sleep(0.5)
 
 
-def _last(words: list[str], flag: str) -> str:
-    """Of two flags the later one counts: an operator may have put its own before ours."""
-    found = [
-        word.partition("=")[2]
-        for word in words
-        if word.lstrip("-").replace("-", "_").startswith(f"{flag}=")
+def _last(arguments: list[str], flag: str) -> str:
+    """The value of the last such flag: an operator may have put its own before ours."""
+    values = [
+        argument.partition("=")[2]
+        for argument in arguments
+        if argument.lstrip("-").replace("-", "_").startswith(f"{flag}=")
     ]
-    return found[-1] if found else ""
+    return values[-1] if values else ""
 
 
-def _added(words: list[str], flag: str, setting: str) -> list[str]:
-    given = _last(words, flag)
-    at = words.index("-m") if "-m" in words else len(words)
-    return [*words[:at], f"--{flag}={','.join(filter(None, [given, setting]))}", *words[at:]]
+def _added(arguments: list[str], flag: str, setting: str) -> list[str]:
+    current = _last(arguments, flag)
+    at = arguments.index("-m") if "-m" in arguments else len(arguments)
+    return [
+        *arguments[:at],
+        f"--{flag}={','.join(filter(None, [current, setting]))}",
+        *arguments[at:],
+    ]
 
 
 if __name__ == "__main__":

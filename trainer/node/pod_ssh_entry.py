@@ -1,10 +1,10 @@
 """A pod of a run whose ranks are started over SSH, as DeepSpeed does: `python -m
 trainer.node.pod_ssh_entry --name RUN ... -m trainer ...`.
 
-Every pod runs an sshd (node/daemon.py) by which the run's key starts this pod's ranks
-(node/ranks.py) and does nothing else. The first pod writes the hostfile, waits until all pods
-answer, starts the ranks everywhere, itself included, and ends all when one fails; its log has every
-rank's lines. When all are done it tells the others to go. Standard library only.
+Every pod runs an sshd (pod_sshd.py) where the run's key may start this pod's ranks (ranks.py) and
+nothing else. The first pod writes the hostfile, waits until all pods answer, starts the ranks on
+every pod, itself included, and ends all when one fails; its log has every rank's lines. When all
+are done it tells the other pods to exit. Standard library only.
 """
 
 from __future__ import annotations
@@ -23,44 +23,44 @@ from typing import Any
 
 import trainer
 from trainer.node import processes
-from trainer.node.pod_entry import reached
-from trainer.node.pod_sshd import PORT, Daemon, NoDaemon, write
+from trainer.node.exit_with_parent import EXIT_PARENT_GONE
+from trainer.node.pod_entry import wait_for
+from trainer.node.pod_sshd import PORT, Sshd, SshdUnavailable, write
 from trainer.node.ranks import OVER, START, TICK_SECONDS, pump
 
-ASKED_TO_GO = 143
-NOT_THERE = 69
-# For ranks elsewhere to end once one has failed; a connection that is cut is noticed as soon
+EXIT_UNREACHABLE = 69
+# For ranks on other pods to end once one has failed; the same for their last output
 LAST_SECONDS = 30.0
 
-PARTING_SECONDS = 1.0  # sshd tells how a session ended after that has ended
+SSHD_EXIT_SECONDS = 1.0  # sshd reports a session's exit code after its end
 
 
-def main(words: list[str]) -> int:
-    at = words.index("-m")
-    options = _parser().parse_args(words[:at])
+def main(arguments: list[str]) -> int:
+    at = arguments.index("-m")
+    options = _parser().parse_args(arguments[:at])
     folder = Path(tempfile.mkdtemp(prefix="playrunner-ssh-"))
     node = int(os.environ.get("JOB_COMPLETION_INDEX") or 0)
-    told = {
+    config = {
         "node": node,
         "nodes": options.nodes,
         "slots": options.slots,
         "port": options.port,
-        "words": words[at:],
+        "words": arguments[at:],
         "mark": f"{options.name}/{node}",
         "folder": os.getcwd(),
         "environment": dict(os.environ),
     }
-    daemon = Daemon(folder, options.name)
+    daemon = Sshd(folder, options.name)
     try:
-        daemon.take(Path(options.keys))
-        write(folder / START, json.dumps(told))
-        listening = daemon.start(os.environ["POD_IP"], _opened(folder, str(told["mark"])))
-        return Pod(daemon, listening, told).run(
-            [host(options.name, each) for each in range(options.nodes)]
+        daemon.copy_keys(Path(options.keys))
+        write(folder / START, json.dumps(config))
+        listening = daemon.start(os.environ["POD_IP"], _forced_command(folder, str(config["mark"])))
+        return Pod(daemon, listening, config).run(
+            [host(options.name, number) for number in range(options.nodes)]
         )
-    except NoDaemon as error:
+    except SshdUnavailable as error:
         print(f"over_ssh: {error}", flush=True)
-        return NOT_THERE
+        return EXIT_UNREACHABLE
 
 
 def host(name: str, node: int) -> str:
@@ -72,71 +72,71 @@ class Pod:
     """One pod of the run, from its sshd's start to the end of its ranks."""
 
     def __init__(
-        self, daemon: Daemon, listening: subprocess.Popen[bytes], told: dict[str, Any]
+        self, daemon: Sshd, listening: subprocess.Popen[bytes], config: dict[str, Any]
     ) -> None:
-        self.daemon, self.listening, self.told = daemon, listening, told
+        self.daemon, self.listening, self.config = daemon, listening, config
         self.asked = self.started = False
         signal.signal(signal.SIGTERM, self._ask)
 
     def run(self, hosts: list[str]) -> int:
         try:
-            return self._attend() if self.told["node"] else self._conduct(hosts)
+            return self._wait_for_end() if self.config["node"] else self._run_all(hosts)
         finally:
-            processes.end_all(self.told["mark"], 0)
+            processes.end_all(self.config["mark"], 0)
             self.listening.terminate()
             self.listening.wait()
 
-    def _attend(self) -> int:
-        """Until the first pod says that it is over; that one starts the ranks, and may come back
-        for more."""
+    def _wait_for_end(self) -> int:
+        """Until the first pod reports the end of the run; it starts the ranks here, possibly more
+        than once."""
         while not (self.daemon.folder / OVER).exists():
             if self.listening.poll() is not None:
                 print(f"over_ssh: sshd ended with code {self.listening.returncode}", flush=True)
-                return NOT_THERE
-            if self.asked and not processes.marked(self.told["mark"]):
-                return ASKED_TO_GO
+                return EXIT_UNREACHABLE
+            if self.asked and not processes.marked(self.config["mark"]):
+                return EXIT_PARENT_GONE
             time.sleep(TICK_SECONDS)
-        while processes.marked(self.told["mark"]):  # whoever told us
+        while processes.marked(self.config["mark"]):  # the session that reported the end
             time.sleep(TICK_SECONDS)
-        time.sleep(PARTING_SECONDS)
+        time.sleep(SSHD_EXIT_SECONDS)
         return 0
 
-    def _conduct(self, hosts: list[str]) -> int:
-        hostfile = "".join(f"{each} slots={self.told['slots']}\n" for each in hosts)
+    def _run_all(self, hosts: list[str]) -> int:
+        hostfile = "".join(f"{host} slots={self.config['slots']}\n" for host in hosts)
         write(self.daemon.folder / "hostfile", hostfile)
         print(f"over_ssh: hostfile\n{hostfile}", end="", flush=True)
-        if not all(reached(f"{each}:{PORT}") for each in hosts):
-            return NOT_THERE
+        if not all(wait_for(f"{host}:{PORT}") for host in hosts):
+            return EXIT_UNREACHABLE
         self.started = True
-        calls = {each: self._called(each) for each in hosts}
-        pumps = [pump(call.stdout) for call in calls.values() if call.stdout]
-        failed = _all_ended(calls)
+        sessions = {host: self._start_ranks(host) for host in hosts}
+        pumps = [pump(session.stdout) for session in sessions.values() if session.stdout]
+        failed = _all_ended(sessions)
         for thread in pumps:
             thread.join(LAST_SECONDS)
         if failed or self.asked:
-            return failed or ASKED_TO_GO
-        heard = [self._let_go(each) for each in hosts[1:]]
-        return 0 if all(heard) else NOT_THERE
+            return failed or EXIT_PARENT_GONE
+        informed = [self._report_end(host) for host in hosts[1:]]
+        return 0 if all(informed) else EXIT_UNREACHABLE
 
-    def _let_go(self, host: str) -> bool:
-        """Tell a pod that the run is over; one that no longer listens has heard it, whatever ssh
-        says of its last words."""
+    def _report_end(self, host: str) -> bool:
+        """Tell a pod that the run is over; one that no longer listens knows already, whatever ssh's
+        exit code."""
         deadline = time.monotonic() + LAST_SECONDS
         while subprocess.run(
-            self.daemon.call(host, "end"), check=False, stdin=subprocess.DEVNULL
+            self.daemon.command(host, "end"), check=False, stdin=subprocess.DEVNULL
         ).returncode:
             if not listens(host):
                 return True
             if time.monotonic() > deadline:
-                print(f"over_ssh: {host} cannot be told that the run is over", flush=True)
+                print(f"over_ssh: cannot tell {host} that the run is over", flush=True)
                 return False
             time.sleep(1.0)
         return True
 
-    def _called(self, host: str) -> subprocess.Popen[bytes]:
-        asking = self.daemon.call(host, f"ranks {os.environ['POD_IP']}")
+    def _start_ranks(self, host: str) -> subprocess.Popen[bytes]:
+        command = self.daemon.command(host, f"ranks {os.environ['POD_IP']}")
         return subprocess.Popen(
-            asking,
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -144,12 +144,12 @@ class Pod:
         )
 
     def _ask(self, *_: object) -> None:
-        """The trainer saves when it is asked to end, and so do the ranks it tells of it."""
+        """SIGTERM: pass it to the ranks here, which save; all other ranks follow them."""
         self.asked = True
-        if not self.started and not self.told["node"]:
-            raise SystemExit(ASKED_TO_GO)  # it only waits for the others
+        if not self.started and not self.config["node"]:
+            raise SystemExit(EXIT_PARENT_GONE)  # it only waits for the others
         processes.signal_all(
-            processes.ranks_among(processes.marked(self.told["mark"])), signal.SIGTERM
+            processes.ranks_among(processes.marked(self.config["mark"])), signal.SIGTERM
         )
 
 
@@ -161,17 +161,16 @@ def listens(host: str) -> bool:
         return False
 
 
-def _all_ended(calls: dict[str, subprocess.Popen[bytes]]) -> int:
-    """The code of the first that failed, once none is left; that one ends the others by letting go
-    of them."""
+def _all_ended(sessions: dict[str, subprocess.Popen[bytes]]) -> int:
+    """Wait for all sessions; the exit code of the first that failed, which ends the others."""
     failed, deadline = 0, float("inf")
-    going = dict(calls)
+    going = dict(sessions)
     while going:
-        for name, call in list(going.items()):
-            code = call.poll()
+        for name, session in list(going.items()):
+            code = session.poll()
             if code is None:
                 if time.monotonic() > deadline:
-                    call.kill()
+                    session.kill()
                 continue
             del going[name]
             if code and not failed:
@@ -179,8 +178,8 @@ def _all_ended(calls: dict[str, subprocess.Popen[bytes]]) -> int:
                     (code if code > 0 else 128 - code),
                     time.monotonic() + LAST_SECONDS,
                 )
-                why = "the connection was lost" if code == 255 else f"ended with code {code}"
-                print(f"over_ssh: {name}: {why}; the ranks on all pods are ended", flush=True)
+                reason = "the connection was lost" if code == 255 else f"ended with code {code}"
+                print(f"over_ssh: {name}: {reason}; the ranks on all pods are ended", flush=True)
                 for other in going.values():
                     if other.stdin:
                         other.stdin.close()
@@ -188,8 +187,8 @@ def _all_ended(calls: dict[str, subprocess.Popen[bytes]]) -> int:
     return failed
 
 
-def _opened(folder: Path, mark: str) -> list[str]:
-    """What the key opens; it carries the run's mark, so that its end can be awaited."""
+def _forced_command(folder: Path, mark: str) -> list[str]:
+    """The only command the key may run; its mark lets its end be awaited."""
     code = str(Path(trainer.__file__).parents[1])
     program = [sys.executable, "-u", "-m", "trainer.node.ranks", str(folder)]
     return ["env", f"PYTHONPATH={code}", f"{processes.MARK}={mark}", *program]
@@ -197,13 +196,13 @@ def _opened(folder: Path, mark: str) -> list[str]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("over_ssh", description=__doc__)
-    parser.add_argument("--name", required=True, help="of the run's Job and Service")
-    parser.add_argument("--nodes", type=int, required=True, help="how many pods")
-    parser.add_argument("--slots", type=int, required=True, help="ranks in each")
+    parser.add_argument("--name", required=True, help="name of the run's Job and Service")
+    parser.add_argument("--nodes", type=int, required=True, help="number of pods")
+    parser.add_argument("--slots", type=int, required=True, help="ranks per pod")
     parser.add_argument(
-        "--port", type=int, required=True, help="where ranks meet, on the first pod"
+        "--port", type=int, required=True, help="port of the ranks' rendezvous on the first pod"
     )
-    parser.add_argument("--keys", required=True, help="the folder of the run's keys")
+    parser.add_argument("--keys", required=True, help="folder with the run's SSH keys")
     return parser
 
 

@@ -1,9 +1,9 @@
-"""A pod's own sshd and the way to the others': the run's keys and nothing else, on the pod's
-address and an unprivileged port.
+"""A pod's own sshd and the ssh commands to other pods: only the run's keys, on the pod's address
+and an unprivileged port.
 
-The keys are those of one run and come in a Secret: `key` opens every pod of it, `host_key` is what
-all of them show, and both halves that may be known are beside them (.pub). What the key opens is
-one command.
+The keys are those of one run and come in a Secret: `key` logs in to every pod of it, `host_key` is
+the host key of all of them, and the public halves are beside them (.pub). A login runs one fixed
+command.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ KEYS = ("key", "key.pub", "host_key", "host_key.pub")
 _PRIVATE_FOLDER = re.compile(r"Missing privilege separation directory: (\S+)")
 
 
-class NoDaemon(Exception):
-    """It cannot run here; the message says why, and what to do."""
+class SshdUnavailable(Exception):
+    """sshd cannot run here; the message says why, and what to do."""
 
 
 @dataclass(frozen=True)
-class Daemon:
-    """`folder` is ours alone; `run` is the name under which the host key is known."""
+class Sshd:
+    """`folder` is private to this pod; `run` is the name that the host key is known by."""
 
     folder: Path
     run: str
 
-    def take(self, keys: Path) -> None:
-        """Copies that only we may read, as ssh insists: a Secret's files may be a group's."""
+    def copy_keys(self, keys: Path) -> None:
+        """Copies with mode 0600, as ssh requires: a Secret's files may be readable by a group."""
         for name in KEYS:
             write(self.folder / name, (keys / name).read_text())
-        known = f"{self.run} {(keys / 'host_key.pub').read_text()}"
-        write(self.folder / "known_hosts", known)
+        known_hosts = f"{self.run} {(keys / 'host_key.pub').read_text()}"
+        write(self.folder / "known_hosts", known_hosts)
 
     def start(self, address: str, command: list[str]) -> subprocess.Popen[bytes]:
-        """`command` is all that the key opens."""
+        """`command` is the only one that a login runs."""
         program, settings = _program("sshd"), self.folder / "sshd_config"
         write(settings, _settings(self.folder, address, command))
         tried = subprocess.run(
@@ -53,18 +53,18 @@ class Daemon:
         if needed and os.geteuid() == 0:
             Path(needed[1]).mkdir(parents=True, exist_ok=True, mode=0o755)
         elif tried.returncode:
-            raise NoDaemon(f"sshd does not accept its settings: {tried.stderr.strip()}")
+            raise SshdUnavailable(f"sshd does not accept its settings: {tried.stderr.strip()}")
         return subprocess.Popen(
             [program, "-D", "-e", "-f", str(settings)],
             stdin=subprocess.DEVNULL,
             preexec_fn=processes.end_with_parent,
         )
 
-    def call(self, host: str, word: str) -> list[str]:
-        """The command line that asks another pod for something."""
+    def command(self, host: str, request: str) -> list[str]:
+        """The ssh command line for a request to another pod."""
         if not (self.folder / "ssh_config").exists():
-            write(self.folder / "ssh_config", _way(self.folder, self.run))
-        return [_program("ssh"), "-F", str(self.folder / "ssh_config"), host, word]
+            write(self.folder / "ssh_config", _client_settings(self.folder, self.run))
+        return [_program("ssh"), "-F", str(self.folder / "ssh_config"), host, request]
 
 
 def write(path: Path, text: str) -> None:
@@ -90,15 +90,15 @@ def _settings(folder: Path, address: str, command: list[str]) -> str:
         "PermitUserRC no",
         "ClientAliveInterval 5",
         "ClientAliveCountMax 6",
-        "LogLevel FATAL",  # who only looks whether it listens is an error to it
-        # The folder is ours alone; sshd would look at /tmp above it, which everybody may write to.
+        "LogLevel FATAL",  # it logs a port probe as an error
+        # The folder is private; sshd would reject it for /tmp above it, which is world-writable.
         "StrictModes no",
         f"ForceCommand exec {shlex.join(command)}",
     ]
     return "\n".join([*lines, ""])
 
 
-def _way(folder: Path, run: str) -> str:
+def _client_settings(folder: Path, run: str) -> str:
     lines = [
         "Host *",
         f"User {_user()}",
@@ -119,27 +119,25 @@ def _way(folder: Path, run: str) -> str:
 
 
 def _program(name: str) -> str:
-    found = shutil.which(
+    program = shutil.which(
         name,
         path=os.pathsep.join(
             [os.environ.get("PATH", ""), "/usr/bin", "/usr/sbin", "/usr/local/sbin"]
         ),
     )
-    if not found:
-        raise NoDaemon(
-            f"there is no {name} in this image: install openssh-server and openssh-client in it, or"
+    if not program:
+        raise SshdUnavailable(
+            f"{name} is not in this image: install openssh-server and openssh-client in it, or"
             " launch with --launcher job, which needs neither"
         )
-    return os.path.abspath(
-        found
-    )  # sshd starts itself anew for each connection and wants to know from where
+    return os.path.abspath(program)  # sshd re-executes itself for each connection
 
 
 def _user() -> str:
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
-        raise NoDaemon(
+        raise SshdUnavailable(
             f"user {os.geteuid()} has no name in the image's /etc/passwd, and sshd lets in named"
             " users only"
         ) from None

@@ -1,5 +1,5 @@
-"""The processes of a run on this node: told from strangers by a mark in their environment, found
-wherever they went."""
+"""The processes of a run on this node: recognised by a mark in their environment, also after they
+leave their process group."""
 
 from __future__ import annotations
 
@@ -16,24 +16,22 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def adopt_orphans() -> None:
-    """Processes whose parent ended become ours, so that they can be found and their end is seen
-    (Linux)."""
+    """Become the parent of orphaned descendants, so that their end is seen (Linux)."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def end_with_parent() -> None:
-    """Called in a child: should the keeper be killed outright, its processes are asked to end too
-    (Linux)."""
+    """Called in a child: it gets SIGTERM when its parent dies (Linux)."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def marked(mark: str) -> set[int]:
     """Every living process of this run on this node."""
-    wanted, found = f"{MARK}={mark}".encode(), set()
+    entry, pids = f"{MARK}={mark}".encode(), set()
     for folder in _PROC.glob("[0-9]*"):
-        if wanted in _environment(folder) and _state(folder) != "Z":
-            found.add(int(folder.name))
-    return found - {os.getpid()}
+        if entry in _environment(folder) and _state(folder) != "Z":
+            pids.add(int(folder.name))
+    return pids - {os.getpid()}
 
 
 def ranks_among(pids: Iterable[int]) -> set[int]:
@@ -50,11 +48,11 @@ def signal_all(pids: Iterable[int], how: signal.Signals) -> None:
         try:
             os.kill(pid, how)
         except OSError:
-            pass  # it ended meanwhile
+            pass  # it has ended
 
 
 def end_all(mark: str, patience: float) -> int:
-    """Ask what is left to end, then kill it; returns how many had to be killed."""
+    """SIGTERM, then SIGKILL after `patience` seconds; returns how many had to be killed."""
     signal_all(marked(mark), signal.SIGTERM)
     deadline = time.monotonic() + patience
     while marked(mark) and time.monotonic() < deadline:

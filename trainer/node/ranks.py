@@ -1,9 +1,8 @@
-"""`python -m trainer.node.ranks FOLDER`: the one command that a pod's sshd runs for the run's key,
-whatever is asked for.
+"""`python -m trainer.node.ranks FOLDER`: the only command that a pod's sshd runs for the run's key.
 
-`ranks ADDRESS` starts this pod's ranks, which meet there, and stays until they have ended; when
-whoever asked is gone, so are they. `end` tells the pod that the run is over. FOLDER/start.json says
-what to run and as whom, since an SSH session has no environment of its own.
+The request `ranks ADDRESS` starts this pod's ranks with that master address and waits for their
+end; it ends them when the connection closes. `end` tells the pod that the run is over.
+FOLDER/start.json has the command, folder and environment, since an SSH session has none.
 """
 
 from __future__ import annotations
@@ -19,54 +18,62 @@ from pathlib import Path
 from typing import IO, Any
 
 from trainer.node import processes
+from trainer.node.exit_with_parent import EXIT_PARENT_GONE
 
 START, OVER = "start.json", "over"
 TICK_SECONDS = 0.2
-FAILED_GRACE_SECONDS = 3.0  # ranks that wait for a dead one cannot save anything
-LET_GO = 143  # as if it had been asked to end
-_one_at_a_time = threading.Lock()
+FAILED_GRACE_SECONDS = 3.0  # ranks that wait for a dead one cannot save
+_output_lock = threading.Lock()
 
 
 def main() -> int:
     folder = Path(sys.argv[1])
-    asked = os.environ.get("SSH_ORIGINAL_COMMAND", "")
-    if asked == "end":
+    request = os.environ.get("SSH_ORIGINAL_COMMAND", "")
+    if request == "end":
         (folder / OVER).touch()
         return 0
-    word, _, address = asked.partition(" ")
-    if word != "ranks" or not address:
-        print(f'ranks: "{asked}" is not done here: it is ranks ADDRESS or end', flush=True)
+    verb, _, address = request.partition(" ")
+    if verb != "ranks" or not address:
+        print(f'ranks: unknown request "{request}"; use ranks ADDRESS or end', flush=True)
         return 64
     return run({**json.loads((folder / START).read_text()), "master": address})
 
 
-def run(told: Mapping[str, Any]) -> int:
-    """Until all have ended well, one has not, or the connection is gone."""
-    processes.end_all(told["mark"], FAILED_GRACE_SECONDS)  # of an earlier life of the first pod
-    let_go = threading.Event()
-    threading.Thread(target=_listen, args=(let_go,), daemon=True).start()
-    ranks = [_started(told, local) for local in range(told["slots"])]
+def run(config: Mapping[str, Any]) -> int:
+    """Until all ranks have ended, one has failed, or the connection is closed."""
+    processes.end_all(
+        config["mark"], FAILED_GRACE_SECONDS
+    )  # left by an earlier attempt of the first pod
+    parent_gone = threading.Event()
+    threading.Thread(target=_watch_input, args=(parent_gone,), daemon=True).start()
+    ranks = [_started(config, local) for local in range(config["slots"])]
     pumps = [
-        pump(rank.stdout, f"[{told['node'] * told['slots'] + local}] ")
+        pump(rank.stdout, f"[{config['node'] * config['slots'] + local}] ")
         for local, rank in enumerate(ranks)
         if rank.stdout
     ]
     while True:
         codes = [rank.poll() for rank in ranks]
         bad = [code for code in codes if code]
-        if bad or let_go.is_set() or all(code == 0 for code in codes):
+        if bad or parent_gone.is_set() or all(code == 0 for code in codes):
             break
         time.sleep(TICK_SECONDS)
-    processes.end_all(told["mark"], FAILED_GRACE_SECONDS)
+    processes.end_all(config["mark"], FAILED_GRACE_SECONDS)
     for thread in pumps:
         thread.join(FAILED_GRACE_SECONDS)
-    return (bad[0] if bad[0] > 0 else 128 - bad[0]) if bad else LET_GO if let_go.is_set() else 0
+    return (
+        (bad[0] if bad[0] > 0 else 128 - bad[0])
+        if bad
+        else EXIT_PARENT_GONE
+        if parent_gone.is_set()
+        else 0
+    )
 
 
-def place(told: Mapping[str, Any], local: int) -> dict[str, str]:
-    """Who a rank is among all, in the words of DeepSpeed's launcher and of torch."""
-    slots, node, nodes = told["slots"], told["node"], told["nodes"]
-    said = {
+def rank_variables(config: Mapping[str, Any], local: int) -> dict[str, str]:
+    """A rank's environment, as DeepSpeed's launcher and torch name it."""
+    slots, node, nodes = config["slots"], config["node"], config["nodes"]
+    variables = {
         "RANK": node * slots + local,
         "LOCAL_RANK": local,
         "WORLD_SIZE": nodes * slots,
@@ -75,36 +82,39 @@ def place(told: Mapping[str, Any], local: int) -> dict[str, str]:
         "GROUP_RANK": node,
         "CROSS_RANK": node,
         "CROSS_SIZE": nodes,
-        "MASTER_ADDR": told["master"],
-        "MASTER_PORT": told["port"],
+        "MASTER_ADDR": config["master"],
+        "MASTER_PORT": config["port"],
     }
-    return {name: str(value) for name, value in said.items()}
+    return {name: str(value) for name, value in variables.items()}
 
 
 def pump(pipe: IO[bytes], prefix: str = "") -> threading.Thread:
-    """Its lines to our own output, each whole."""
+    """Copy its lines to standard output, each in one write."""
 
-    def pour() -> None:
+    def copy() -> None:
         for line in pipe:
             try:
-                with _one_at_a_time:
+                with _output_lock:
                     sys.stdout.buffer.write(prefix.encode() + line.rstrip(b"\n") + b"\n")
                     sys.stdout.buffer.flush()
             except OSError:
-                # Nobody hears it any more; it is read on, so that whoever speaks does not wait
-                pass
+                pass  # the connection is closed; reading on keeps the rank from blocking
 
-    thread = threading.Thread(target=pour, daemon=True)
+    thread = threading.Thread(target=copy, daemon=True)
     thread.start()
     return thread
 
 
-def _started(told: Mapping[str, Any], local: int) -> subprocess.Popen[bytes]:
-    environment = {**told["environment"], **place(told, local), processes.MARK: told["mark"]}
+def _started(config: Mapping[str, Any], local: int) -> subprocess.Popen[bytes]:
+    environment = {
+        **config["environment"],
+        **rank_variables(config, local),
+        processes.MARK: config["mark"],
+    }
     return subprocess.Popen(
-        [sys.executable, "-u", *told["words"]],
+        [sys.executable, "-u", *config["words"]],
         env=environment,
-        cwd=told["folder"],
+        cwd=config["folder"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -113,11 +123,11 @@ def _started(told: Mapping[str, Any], local: int) -> subprocess.Popen[bytes]:
     )
 
 
-def _listen(let_go: threading.Event) -> None:
-    """Over SSH a program outlives its connection; the end of its input tells."""
+def _watch_input(parent_gone: threading.Event) -> None:
+    """Over SSH a program outlives its connection; its input ends with it."""
     while os.read(sys.stdin.fileno(), 4096):
         pass
-    let_go.set()
+    parent_gone.set()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Lines that prove who wrote them: each carries a MAC made with the run's token, and is checked
-before it is parsed."""
+"""Authenticated lines: each carries a MAC made with the run's token, which is checked before the
+line is parsed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ MAC_BYTES = 64  # of a MAC, in hexadecimal
 
 
 class Seal:
-    """One direction of one connection. Lines are numbered, so that none can be changed, repeated or
-    left out unnoticed."""
+    """One direction of one connection. Lines are numbered, so that a changed, repeated or missing
+    one is detected."""
 
     def __init__(self, token: str, nonces: tuple[bytes, bytes], direction: str) -> None:
         self._key = hashlib.sha256(mac(token, *nonces, direction.encode())).digest()
@@ -22,7 +22,7 @@ class Seal:
         return b"%b %b" % (self._next(text), text)
 
     def opened(self, line: bytes) -> bytes | None:
-        """What the next line says; None when it is not from the other end of this connection."""
+        """The next line's text; None when its MAC is wrong."""
         text = line[MAC_BYTES + 1 :]
         return text if same(line[: MAC_BYTES + 1], self._next(text) + b" ") else None
 
@@ -36,7 +36,7 @@ class Seal:
 
 
 def mac(token: str, *parts: bytes) -> bytes:
-    """A MAC over the parts, each with its length, so that no two lists of parts have the same one."""
+    """A MAC over the parts, each with its length, so that different lists have different MACs."""
     text = b"".join(b"%d:%b" % (len(part), part) for part in parts)
     return hmac.new(token.encode(), text, hashlib.sha256).hexdigest().encode()
 

@@ -1,9 +1,9 @@
-"""The keeper of a run on one node: starts its processes, writes down what they say, and sees to it
-that none outlives the run.
+"""The supervisor of a run on one node: starts its processes, logs their output, and ends them with
+the run.
 
-`python -m trainer.node.supervisor RUN-FOLDER HOST`. A run goes on only as long as somebody renews
-its lease: the nodes hear from the first node, the first node from the controller (or from nobody,
-when the run was detached). The first failure ends all nodes.
+`python -m trainer.node.supervisor RUN-FOLDER HOST`. A run needs a renewed lease: the other nodes
+get it from the first node, the first node from the controller (a detached run needs none there).
+The first failure ends the run on all nodes.
 """
 
 from __future__ import annotations
@@ -20,69 +20,76 @@ from pathlib import Path
 from typing import Any
 
 from trainer.node import processes
-from trainer.node.failure import Failure, cause, ending
+from trainer.node.failure import (
+    LEASE_EXPIRED,
+    LOG_REFUSED,
+    NOT_STARTED,
+    Failure,
+    cause,
+    ending,
+    kind_of,
+)
 from trainer.node.folder import NodeFolder, read_json
-from trainer.node.heartbeat_link import Centre, Peer
+from trainer.node.heartbeat_link import HeartbeatServer, Peer
 from trainer.node.output import Output
-from trainer.node.peer_contact import Concerns, Contact
+from trainer.node.peer_contact import Contact, PeerCallbacks
 
 TICK_SECONDS = 0.2
-# Failures come in bursts; the one that explains the others may be told a little later
+# Failures come in bursts; the one that explains the others may be reported a little later
 SETTLE_SECONDS = 1.0
-FAILED_GRACE_SECONDS = 3.0  # ranks that wait for a dead one cannot save anything
+FAILED_GRACE_SECONDS = 3.0  # ranks that wait for a dead one cannot save
 
 
-class Keeper:
-    def __init__(self, folder: NodeFolder, told: dict[str, Any]) -> None:
-        self.folder, self.told = folder, told
-        self.host: str = told["host"]
-        self.mark = f"{told['run_id']}/{self.host}"
+class Supervisor:
+    def __init__(self, folder: NodeFolder, config: dict[str, Any]) -> None:
+        self.folder, self.config = folder, config
+        self.host: str = config["host"]
+        self.mark = f"{config['run_id']}/{self.host}"
         self.selector = selectors.DefaultSelector()
         self.output = Output(folder.log, self.selector, self._log_refused)
         self.contact = Contact(
-            told,
-            Path(told["token"]).read_text().strip(),
+            config,
+            Path(config["token"]).read_text().strip(),
             self.selector,
-            Concerns(
+            PeerCallbacks(
                 note=self.output.note,
                 fail=self._fail,
-                stop=self._stop_as_told,
-                changed=self._say,
-                shake_off=self._shake_off,
+                stop=self._stop_requested,
+                changed=self._write_status,
+                kill_stuck_ranks=self._kill_stuck_ranks,
             ),
         )
         self.running: dict[int, str] = {}  # pid to label
-        self.children: list[
-            subprocess.Popen[bytes]
-        ] = []  # held: one that is let go reaps its process before we see the end
+        # Referenced: a Popen that is garbage-collected reaps its process before we see its end
+        self.children: list[subprocess.Popen[bytes]] = []
         self.failures: list[Failure] = []
         self.state, self.reason, self.asked = "running", "", False
         self.deadline = 0.0
         self.lease, self.renewed = 0, time.monotonic()
-        sees = set(told.get("sees") or ())
-        self.apart = bool(sees) and sees != set(
-            told["nodes"]
-        )  # not all nodes share the run's folder
-        self.kills = False  # what is left here is being killed, which is no failure of its own
+        sees = set(config.get("sees") or ())
+        # Whether some nodes do not share the run's folder
+        self.apart = bool(sees) and sees != set(config["nodes"])
+        self.kills = False  # remaining processes are being killed, which is not a failure
 
-    def keep(self) -> int:
+    def run(self) -> int:
         processes.adopt_orphans()
-        self._listen_for_signals()
+        self._install_signal_handlers()
         self.contact.open()
         try:
-            for command in self.told["commands"]:
+            for command in self.config["commands"]:
                 self._start(command)
         except OSError as error:
-            self._fail(Failure(self.host, f"a process could not be started: {error}", time.time()))
-        self._say()
+            what = f"a process could not be started: {error}"
+            self._fail(Failure(self.host, NOT_STARTED, what, time.time()))
+        self._write_status()
         while not self._over():
             for key, _ in self.selector.select(TICK_SECONDS):
-                self._attend(key)
+                self._handle(key)
             if self.asked:
-                self.stop("asked to stop", self.told["grace_seconds"])
+                self.stop("asked to stop", self.config["grace_seconds"])
             self._reap()
             self.contact.keep_up(bool(self.running), self.state == "running")
-            if self.contact.first and not self.told["detached"]:
+            if self.contact.first and not self.config["detached"]:
                 self._check_lease()
             self._enforce()
         return self._finish()
@@ -92,34 +99,34 @@ class Keeper:
             return
         self.state, self.reason, self.deadline = state, reason, time.monotonic() + grace
         self.output.note(f"{reason}: ending this node's processes")
-        self.contact.tell_stop(reason, state == "failing")
+        self.contact.send_stop(reason, state == "failing")
         if state == "stopping":
-            self.folder.say_stop()
+            self.folder.request_stop()
         everything = processes.marked(self.mark)
-        # The trainer saves when it is asked to end; its launcher, asked too, would not give it the
-        # time. The ranks of a node that leaves an elastic run are not asked: all the others would
-        # save and end with them.
+        # Ranks save on SIGTERM; a launcher that gets it kills them before they are done. The ranks
+        # of a node that leaves an elastic run are killed: on SIGTERM all others would save and end
+        # with them.
         self.kills = bool(
-            state == "failing" and self.told["elastic_min"] and not self.contact.first
+            state == "failing" and self.config["elastic_min"] and not self.contact.first
         )
         processes.signal_all(
             processes.ranks_among(everything) or everything,
             signal.SIGKILL if self.kills else signal.SIGTERM,
         )
-        self._say()
+        self._write_status()
 
     # --- processes
 
     def _start(self, command: dict[str, Any]) -> None:
-        given = read_json(Path(self.told["environment"]))
+        shared = read_json(Path(self.config["environment"]))
         environment = {
             **os.environ,
-            **given,
+            **shared,
             **command["environment"],
             processes.MARK: self.mark,
             "TRAINER_NODE": str(self.folder.path),
-            "TRAINER_TOKEN": self.told["token"],
-            **self._folder_words(),
+            "TRAINER_TOKEN": self.config["token"],
+            **self._folder_variables(),
         }
         process = subprocess.Popen(
             command["argv"],
@@ -135,18 +142,19 @@ class Keeper:
         self.running[process.pid] = command["label"]
         self.output.add(process.stdout, command["label"])
 
-    def _folder_words(self) -> dict[str, str]:
-        """Where nodes do not share the run's folder, the first that sees one looks after it."""
-        return {"TRAINER_KEEPS": str(int(self.told["sees"][0] == self.host))} if self.apart else {}
+    def _folder_variables(self) -> dict[str, str]:
+        """Where nodes do not share the run's folder, the first node of each folder maintains it."""
+        return (
+            {"TRAINER_KEEPS": str(int(self.config["sees"][0] == self.host))} if self.apart else {}
+        )
 
     def _reap(self) -> None:
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                for gone, name in list(
-                    self.running.items()
-                ):  # nobody may reap them but us; should it happen, it is an end too
+                # Only this process may reap them; if another did, they have ended all the same
+                for gone, name in list(self.running.items()):
                     del self.running[gone]
                     self._ended(name, -signal.SIGKILL)
                 return
@@ -159,44 +167,44 @@ class Keeper:
 
     def _ended(self, label: str, code: int) -> None:
         if code and not (self.kills and code == -signal.SIGKILL):
-            self._fail(
-                Failure(self.host, ending(label, code), time.time(), code, tuple(self.output.tail))
-            )
+            what, tail = ending(label, code), tuple(self.output.tail)
+            self._fail(Failure(self.host, kind_of(label), what, time.time(), code, tail))
         if not self.running and self.state == "running":
             self.output.note("this node is done")
 
     def _fail(self, failure: Failure) -> None:
         if self.state == "stopping":
-            return  # it ends because it was asked to; what breaks on the way out is no failure
+            return  # errors while stopping on request are not failures
         self.failures.append(failure)
-        self.contact.tell_failure(failure)
+        self.contact.send_failure(failure)
         self.stop(failure.reason, FAILED_GRACE_SECONDS, "failing")
 
-    # --- what happens
+    # --- events
 
-    def _attend(self, key: selectors.SelectorKey) -> None:
+    def _handle(self, key: selectors.SelectorKey) -> None:
         if key.fd in self.output.pipes:
             self.output.read(key)
-        elif isinstance(key.data, Centre):
+        elif isinstance(key.data, HeartbeatServer):
             key.data.accept()
         elif isinstance(key.data, Peer):
-            self.contact.hear(key.data)
+            self.contact.receive(key.data)
         else:
             os.read(key.fd, 64)  # a signal; its handler has run
 
     def _log_refused(self, error: OSError) -> None:
-        self._fail(Failure(self.host, f"its log cannot be written: {error.strerror}", time.time()))
+        what = f"its log cannot be written: {error.strerror}"
+        self._fail(Failure(self.host, LOG_REFUSED, what, time.time()))
 
-    def _stop_as_told(self, reason: str, at_once: bool) -> None:
-        """The first node has said that the run is over."""
+    def _stop_requested(self, reason: str, at_once: bool) -> None:
+        """The first node ends the run."""
         if at_once:
             self.stop(reason, FAILED_GRACE_SECONDS, "failing")
         else:
-            self.stop(reason, self.told["grace_seconds"])
+            self.stop(reason, self.config["grace_seconds"])
 
-    def _shake_off(self) -> None:
-        """Ranks in the middle of a sum wait for a lost one's share for as long as the network lets
-        them; the launcher starts new ones in their place, which find each other anew."""
+    def _kill_stuck_ranks(self) -> None:
+        """Ranks in a collective wait for a lost node until the network times out; the launcher
+        starts new ones, which form a new group."""
         ranks = processes.ranks_among(processes.marked(self.mark)) - set(self.running)
         processes.signal_all(ranks, signal.SIGKILL)
 
@@ -207,15 +215,10 @@ class Keeper:
             touched = 0
         if touched != self.lease:
             self.lease, self.renewed = touched, time.monotonic()
-        patience = self.told["lease_seconds"]
+        patience = self.config["lease_seconds"]
         if time.monotonic() - self.renewed > patience:
-            self._fail(
-                Failure(
-                    self.host,
-                    f"the controller has not been heard from for {patience:g} s",
-                    time.time(),
-                )
-            )
+            what = f"the controller has not been heard from for {patience:g} s"
+            self._fail(Failure(self.host, LEASE_EXPIRED, what, time.time()))
 
     # --- the end
 
@@ -225,7 +228,7 @@ class Keeper:
             and time.monotonic() > self.deadline
             and (self.running or processes.marked(self.mark))
         ):
-            self.output.note("not all ended in time: killing them")
+            self.output.note("some processes did not end in time: killing them")
             self.kills = True
             processes.end_all(self.mark, 0)
 
@@ -235,26 +238,26 @@ class Keeper:
         if self.state != "running":
             settled = not self.failures or time.time() - self.failures[0].time > SETTLE_SECONDS
             return settled and not processes.marked(self.mark)
-        # All of ours ended well; the first node stays until the others have ended too.
+        # This node is done; the first one stays until all others have ended.
         return not self.contact.awaited
 
     def _finish(self) -> int:
         processes.end_all(self.mark, 0.5)
-        self.contact.tell_end()
+        self.contact.send_end()
         state = {"running": "finished", "stopping": "stopped", "failing": "failed"}[self.state]
-        found = cause(self.failures)
-        self.reason = found.reason if found else self.reason
+        root = cause(self.failures)
+        self.reason = root.reason if root else self.reason
         self.state = state
         self.output.note(state + (f": {self.reason}" if self.reason else ""))
-        self._say()
+        self._write_status()
         return 0 if state in ("finished", "stopped") else 1
 
-    def _say(self) -> None:
+    def _write_status(self) -> None:
         pid = os.getpid()
-        found = cause(self.failures)
+        root = cause(self.failures)
         state = {"failing": "stopping"}.get(self.state, self.state)
-        self.folder.write_keeper(
-            run_id=self.told["run_id"],
+        self.folder.write_status(
+            run_id=self.config["run_id"],
             host=self.host,
             state=state,
             reason=self.reason,
@@ -266,35 +269,31 @@ class Keeper:
             mark=self.mark,
             apart=self.apart,
             lost=sorted(self.contact.lost),
-            cause=found.plain() if found else None,
+            cause=root.plain() if root else None,
         )
 
-    def _listen_for_signals(self) -> None:
+    def _install_signal_handlers(self) -> None:
         reader, writer = os.pipe()
         for end in (reader, writer):
             os.set_blocking(end, False)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         self.selector.register(reader, selectors.EVENT_READ, None)
-        signal.signal(signal.SIGTERM, self._ask)
+        signal.signal(signal.SIGTERM, self._on_sigterm)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
-    def _ask(self, *_: object) -> None:
-        self.asked = True  # acted upon in the loop: a handler may find anything half done
+    def _on_sigterm(self, *_: object) -> None:
+        self.asked = True  # handled in the loop, where no state is half changed
 
 
 def main() -> int:
     folder = NodeFolder(Path(sys.argv[1]), sys.argv[2])
-    keeper = Keeper(folder, json.loads(folder.start.read_text()))
+    supervisor = Supervisor(folder, json.loads(folder.start.read_text()))
     try:
-        return keeper.keep()
+        return supervisor.run()
     finally:
-        if keeper.state not in (
-            "finished",
-            "stopped",
-            "failed",
-        ):  # the keeper itself broke: nothing that it started is left
-            processes.end_all(keeper.mark, 0)
+        if supervisor.state not in ("finished", "stopped", "failed"):  # a bug in the supervisor
+            processes.end_all(supervisor.mark, 0)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
 """TensorBoard of one run, on the node: `python -m trainer.node.tensorboard_server OUTPUT-FOLDER`.
 
-Says `{"port": N}` once it serves on loopback, and ends when its input does. A run that wrote no
-event files is shown all the same: they are made from its metrics, in a folder that is gone
-afterwards. Unlike its neighbours it needs more than the standard library: tensorboard, which this
-interpreter must have.
+Prints `{"port": N}` once it serves on loopback, and exits at the end of its input. For a run that
+wrote no event files they are made from its metrics, in a temporary folder. Unlike the rest of this
+package it needs more than the standard library: tensorboard, which this interpreter must have.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ def main() -> int:
         from tensorboard import program
     except ImportError as error:
         return _refuse(
-            f"no tensorboard there ({error}); install it with: {sys.executable} -m pip install"
-            " tensorboard"
+            f"tensorboard is not installed ({error}); install it with: {sys.executable} -m pip"
+            " install tensorboard"
         )
     written = any(output.glob("tensorboard/**/*tfevents*"))
     if not written and not (output / "metrics.jsonl").exists():
@@ -52,13 +51,13 @@ def main() -> int:
             ]
         )
         port = int(board.launch().rstrip("/").rpartition(":")[2])
-        _say({"port": port, "folder": str(folder), "made": not written})
-        _until_let_go(events)
+        _send({"port": port, "folder": str(folder), "made": not written})
+        _serve_until_input_ends(events)
     return 0
 
 
 class Events:
-    """Event files made from metrics, as long as there are more of these."""
+    """Event files made from metrics, as they are written."""
 
     def __init__(self, metrics: Path, folder: Path) -> None:
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
@@ -100,7 +99,7 @@ class Events:
         )
 
 
-def _until_let_go(events: Events | None) -> None:
+def _serve_until_input_ends(events: Events | None) -> None:
     with selectors.DefaultSelector() as selector:
         selector.register(sys.stdin, selectors.EVENT_READ)
         while True:
@@ -111,11 +110,11 @@ def _until_let_go(events: Events | None) -> None:
 
 
 def _refuse(reason: str) -> int:
-    _say({"error": reason})
+    _send({"error": reason})
     return BAD_INPUT
 
 
-def _say(message: dict[str, Any]) -> None:
+def _send(message: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 
@@ -123,4 +122,4 @@ def _say(message: dict[str, Any]) -> None:
 if __name__ == "__main__":
     code = main()
     sys.stdout.flush()
-    os._exit(code)  # its threads serve for ever
+    os._exit(code)  # its threads never end

@@ -75,14 +75,14 @@ class Lamb(torch.optim.Optimizer):
         return list(updates)
 
 
-def _trust(one: Any, parameters: list[Tensor], updates: list[Tensor]) -> list[Tensor]:
+def _trust(sharded: Any, parameters: list[Tensor], updates: list[Tensor]) -> list[Tensor]:
     """Each tensor's norm over its update's; 1 where either is nothing."""
     squares = torch.stack(
         [*torch._foreach_norm(parameters), *torch._foreach_norm(updates)]
     ).square()
-    for dimension, placement in enumerate(getattr(one, "placements", ())):
+    for dimension, placement in enumerate(getattr(sharded, "placements", ())):
         if placement.is_shard():
-            torch.distributed.all_reduce(squares, group=one.device_mesh.get_group(dimension))
+            torch.distributed.all_reduce(squares, group=sharded.device_mesh.get_group(dimension))
     sizes, moves = squares.sqrt().chunk(2)
     return list(torch.where((sizes > 0) & (moves > 0), sizes / moves, 1.0).unbind())
 

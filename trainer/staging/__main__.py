@@ -1,5 +1,5 @@
-"""`python -m trainer.staging --source s3://BUCKET/FOLDER --target DIR`: bring data to a folder,
-once; again changes nothing."""
+"""`python -m trainer.staging --source s3://BUCKET/FOLDER --target DIR`: download data into a folder
+(idempotent)."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from pathlib import Path
 
 from trainer.errors import TrainerError
 from trainer.staging.source import Interrupted
-from trainer.staging.sync_folder import Wish, stage
+from trainer.staging.sync_folder import StagingRequest, stage
 
-RESULT = "result "  # how the last line begins, for whoever follows
+RESULT = "result "  # the start of the last line, which the controller reads
 INTERRUPTED = 75
 
 
 def main(arguments: list[str] | None = None) -> int:
-    asked = _parser().parse_args(arguments)
-    wish = Wish(
-        asked.source,
-        Path(asked.target),
-        asked.unpack,
-        asked.files,
-        asked.least,
-        asked.bytes,
-        asked.anonymous,
-        asked.region,
+    options = _parser().parse_args(arguments)
+    request = StagingRequest(
+        options.source,
+        Path(options.target),
+        options.unpack,
+        options.files,
+        options.least,
+        options.bytes,
+        options.anonymous,
+        options.region,
     )
     try:
-        told = stage(wish, lambda text: print(text, flush=True))
+        result = stage(request, lambda text: print(text, flush=True))
     except TrainerError as error:
         print(f"staging: {error}", flush=True)
         return error.exit_code
-    except Interrupted as trouble:
-        print(f"staging: {asked.source}: {trouble}; what came so far is kept", flush=True)
+    except Interrupted as error:
+        print(f"staging: {options.source}: {error}; the part received is kept", flush=True)
         return INTERRUPTED
     except OSError as error:
-        print(f"staging: {error.filename or wish.target}: {error.strerror or error}", flush=True)
+        print(f"staging: {error.filename or request.target}: {error.strerror or error}", flush=True)
         return INTERRUPTED
-    print(RESULT + json.dumps(told), flush=True)
+    print(RESULT + json.dumps(result), flush=True)
     return 0
 
 
@@ -48,23 +48,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--source", required=True, help="s3://, gs:// (a folder or a file), or https:// (a file)"
     )
-    parser.add_argument("--target", required=True, help="the folder")
+    parser.add_argument("--target", required=True, help="the folder to fill")
     parser.add_argument(
         "--unpack", action="store_true", help="unpack archives (tar, zip) instead of keeping them"
     )
+    parser.add_argument("--files", type=int, default=0, help="expected number of files")
+    parser.add_argument("--least", type=int, default=0, help="minimum number of files")
+    parser.add_argument("--bytes", type=int, default=0, help="expected total size in bytes")
     parser.add_argument(
-        "--files", type=int, default=0, help="how many files there must be in the end"
+        "--anonymous", action="store_true", help="no credentials: the bucket is public"
     )
-    parser.add_argument(
-        "--least", type=int, default=0, help="how many files there must be at least"
-    )
-    parser.add_argument("--bytes", type=int, default=0, help="how large they must be together")
-    parser.add_argument(
-        "--anonymous", action="store_true", help="a public bucket: ask without credentials"
-    )
-    parser.add_argument(
-        "--region", default="", help="the bucket's, where it is another than the cluster's"
-    )
+    parser.add_argument("--region", default="", help="the bucket's region, if not the cluster's")
     return parser
 
 

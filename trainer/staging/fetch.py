@@ -1,4 +1,4 @@
-"""One file brought here: what came before an interruption is kept, and the rest is asked for."""
+"""Download one file: after an interruption only the rest is requested."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from pathlib import Path
 from trainer.errors import BadInput
 from trainer.staging.source import Interrupted, Remote, Source
 
-TRIES = 6  # without a byte in between
-SAY_SECONDS = 10.0
+TRIES = 6  # without progress
+LOG_SECONDS = 10.0
 FIRST_PAUSE_SECONDS = 0.5
 
 
 def fetch(source: Source, remote: Remote, part: Path, say: Callable[[str], None]) -> None:
-    """Until `part` is whole; its note beside it says of which content it is a part."""
+    """Until `part` is complete; a note beside it identifies the content it is a part of."""
     part.parent.mkdir(parents=True, exist_ok=True)
     note = part.with_name(part.name + ".json")
-    known = {"size": remote.size, "mark": remote.mark}
-    if part.exists() and (not remote.mark or _read(note) != known):
-        part.unlink()  # of other content, or nobody can tell
-    note.write_text(json.dumps(known))
+    content = {"size": remote.size, "mark": remote.mark}
+    if part.exists() and (not remote.mark or _read(note) != content):
+        part.unlink()  # of other or unknown content
+    note.write_text(json.dumps(content))
     tries = 0
     while True:
         before = part.stat().st_size if part.exists() else 0
         try:
             if before and before != remote.size:
-                say(f"{remote.name}: going on after {before} bytes")
+                say(f"{remote.name}: resuming after {before} bytes")
             if before != remote.size:
                 _append(source, remote, part, before, say)
             break
-        except Interrupted as trouble:
-            came = part.exists() and part.stat().st_size > before
-            tries = 1 if came else tries + 1
+        except Interrupted as error:
+            progressed = part.exists() and part.stat().st_size > before
+            tries = 1 if progressed else tries + 1
             if tries >= TRIES:
                 raise
-            say(f"{remote.name}: {trouble}; trying again")
+            say(f"{remote.name}: {error}; retrying")
             time.sleep(FIRST_PAUSE_SECONDS * 2**tries)
     size = part.stat().st_size
     if remote.size >= 0 and size != remote.size:
         part.unlink()
         raise BadInput(
-            f"{remote.name}: {size} bytes came, and the source says {remote.size}; it is fetched"
-            " anew next time"
+            f"{remote.name}: received {size} bytes, but the source has {remote.size}; downloaded"
+            " again next time"
         )
     note.unlink()
 
@@ -53,13 +53,13 @@ def fetch(source: Source, remote: Remote, part: Path, say: Callable[[str], None]
 def _append(
     source: Source, remote: Remote, part: Path, start: int, say: Callable[[str], None]
 ) -> None:
-    said, count = time.monotonic(), start
+    logged, count = time.monotonic(), start
     with part.open("ab") as file:
         for block in source.blocks(remote, start):
             file.write(block)
             count += len(block)
-            if time.monotonic() - said > SAY_SECONDS:
-                said = time.monotonic()
+            if time.monotonic() - logged > LOG_SECONDS:
+                logged = time.monotonic()
                 of = f" of {remote.size}" if remote.size >= 0 else ""
                 say(f"{remote.name}: {count}{of} bytes")
         file.flush()

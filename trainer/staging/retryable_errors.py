@@ -1,9 +1,9 @@
-"""Which errors of stores' libraries may pass by themselves: those of the way there; what a store
-says, it says again."""
+"""Which errors of stores' libraries are worth a retry: those of the connection, not a store's
+refusals."""
 
 from __future__ import annotations
 
-_PASSING = (
+_RETRYABLE = (
     "Timeout",
     "TimedOut",
     "Connect",
@@ -16,12 +16,12 @@ _PASSING = (
 )
 
 
-def may_pass(error: BaseException) -> bool:
-    """By type, and by the name and code it goes by: each library has its own."""
+def is_retryable(error: BaseException) -> bool:
+    """By type, and by class name and error code: each library has its own."""
     if isinstance(error, (PermissionError, FileNotFoundError)):
         return False
     if isinstance(error, (ConnectionError, TimeoutError)):
         return True
     response = getattr(error, "response", None) or getattr(error.__cause__, "response", None) or {}
     code = str((response.get("Error") or {}).get("Code", "")) if isinstance(response, dict) else ""
-    return any(word in f"{type(error).__name__} {code}" for word in _PASSING)
+    return any(part in f"{type(error).__name__} {code}" for part in _RETRYABLE)

@@ -1,5 +1,5 @@
-"""Where data comes from: a web server, or anything fsspec knows (s3://, gs://, file://); listed,
-and read from any byte on."""
+"""Sources of data: a web server, or any store of fsspec (s3://, gs://, file://); listed, and read
+from any offset."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any, Protocol
 
 from trainer.checkpoint.store_upload import check_store, reason
 from trainer.errors import BadInput
-from trainer.staging.retryable_errors import may_pass
+from trainer.staging.retryable_errors import is_retryable
 
 BLOCK = 1 << 23
 ANSWER_SECONDS = 60.0
 
 
 class Interrupted(Exception):
-    """The way to the source broke; what came so far is kept, and asking again goes on from there."""
+    """The connection to the source broke; what was received is kept for a retry."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Remote:
     """One file at the source."""
 
     name: str  # its path below the source
-    size: int  # -1 where the source does not tell
+    size: int  # -1 if unknown
     mark: str  # changes when its content does
 
 
@@ -63,25 +63,23 @@ class Web:
                 f"{self.address}: a web server's folder cannot be listed; name the file, an archive"
                 " for example"
             )
-        with self._answer("HEAD") as said:
-            mark = said.headers.get("ETag") or said.headers.get("Last-Modified") or ""
-            return [Remote(name, int(said.headers.get("Content-Length") or -1), mark)]
+        with self._answer("HEAD") as response:
+            mark = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
+            return [Remote(name, int(response.headers.get("Content-Length") or -1), mark)]
 
     def blocks(self, remote: Remote, start: int) -> Iterator[bytes]:
-        with self._answer("GET", {"Range": f"bytes={start}-"} if start else {}) as said:
-            if (
-                start and said.status != 206
-            ):  # it does not know ranges: what is there already is passed over
-                _skip(said, start)
-            while block := said.read(BLOCK):
+        with self._answer("GET", {"Range": f"bytes={start}-"} if start else {}) as response:
+            if start and response.status != 206:  # no range support: skip what we have
+                _skip(response, start)
+            while block := response.read(BLOCK):
                 yield block
 
     @contextmanager
     def _answer(self, method: str, headers: dict[str, str] | None = None) -> Iterator[Any]:
         request = urllib.request.Request(self.address, method=method, headers=headers or {})
         try:
-            with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as said:
-                yield said
+            with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as response:
+                yield response
         except urllib.error.HTTPError as error:
             if error.code < 500 and error.code not in (408, 429):
                 raise BadInput(
@@ -110,51 +108,51 @@ class Store:
         self.store, self.base = fsspec.core.url_to_fs(address.rstrip("/"), **options)
 
     def files(self) -> list[Remote]:
-        with self._naming_trouble():
+        with self._translated_errors():
             self.store.invalidate_cache()
-            found = self.store.find(self.base, detail=True)
-        if not found:
-            raise BadInput(f"{self.address}: nothing is there")
-        above = self.base.rpartition("/")[0] if list(found) == [self.base] else self.base
+            listing = self.store.find(self.base, detail=True)
+        if not listing:
+            raise BadInput(f"{self.address}: no files found")
+        above = self.base.rpartition("/")[0] if list(listing) == [self.base] else self.base
         return sorted(
             (
-                Remote(path[len(above) :].lstrip("/"), int(told["size"]), _mark(told))
-                for path, told in found.items()
+                Remote(path[len(above) :].lstrip("/"), int(info["size"]), _mark(info))
+                for path, info in listing.items()
                 if not path.endswith("/")
             ),
-            key=lambda one: one.name,
+            key=lambda remote: remote.name,
         )
 
     def blocks(self, remote: Remote, start: int) -> Iterator[bytes]:
         alone = self.base.rpartition("/")[2] == remote.name and not self.store.isdir(self.base)
         path = self.base if alone else f"{self.base}/{remote.name}"
-        with self._naming_trouble(), self.store.open(path, "rb", block_size=BLOCK) as file:
+        with self._translated_errors(), self.store.open(path, "rb", block_size=BLOCK) as file:
             file.seek(start)
             while block := file.read(BLOCK):
                 yield block
 
     @contextmanager
-    def _naming_trouble(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except (BadInput, Interrupted):
             raise
         except Exception as error:  # every store's library has errors of its own
-            if may_pass(error):
+            if is_retryable(error):
                 raise Interrupted(reason(error)) from None
             raise BadInput(f"{self.address}: {reason(error)}") from None
 
 
-def _mark(told: dict[str, Any]) -> str:
+def _mark(info: dict[str, Any]) -> str:
     for name in ("ETag", "etag", "md5Hash", "mtime", "LastModified", "updated"):
-        if told.get(name):
-            return str(told[name]).strip('"')
+        if info.get(name):
+            return str(info[name]).strip('"')
     return ""
 
 
-def _skip(said: Any, count: int) -> None:
+def _skip(response: Any, count: int) -> None:
     while count > 0:
-        block = said.read(min(BLOCK, count))
+        block = response.read(min(BLOCK, count))
         if not block:
             return
         count -= len(block)

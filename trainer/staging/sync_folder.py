@@ -1,8 +1,8 @@
-"""A folder of data as its source has it: fetched, checked by size and count, and only then marked
-as complete.
+"""A folder with the same data as its source: downloaded, checked by size and count, then marked as
+complete.
 
-`.staging/` below the folder holds what is half done; `staged.json` is written last. Whoever finds
-it can rely on the folder.
+`.staging/` below the folder holds work in progress; `staged.json` is written last and marks the
+folder as complete.
 """
 
 from __future__ import annotations
@@ -26,103 +26,108 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Wish:
+class StagingRequest:
     source: str
     target: Path
     unpack: bool = False
-    files: int = 0  # exactly so many, where it is said
+    files: int = 0  # exact number, if given
     least: int = 0  # at least so many: one for every process that reads
-    size: int = 0  # exactly so many bytes in all, where it is said
+    size: int = 0  # exact number of bytes, if given
     anonymous: bool = False
     region: str = ""
 
 
-def stage(wish: Wish, say: Say) -> dict[str, Any]:
-    """Bring the folder about; whether anything changed, and what is there."""
-    source = open_source(wish.source, wish.anonymous, wish.region)
+def stage(request: StagingRequest, say: Say) -> dict[str, Any]:
+    """Make the folder match its source; whether anything changed, and the folder's size."""
+    source = open_source(request.source, request.anonymous, request.region)
     offered = source.files()
-    for one in offered:
-        if PurePosixPath(one.name).is_absolute() or ".." in PurePosixPath(one.name).parts:
-            raise BadInput(f"{wish.source}: {one.name} would land outside the folder")
-    known = _marker(wish.target)
+    for remote in offered:
+        path = PurePosixPath(remote.name)
+        if path.is_absolute() or ".." in path.parts:
+            raise BadInput(f"{request.source}: {remote.name} would land outside the folder")
+    marker = _marker(request.target)
     if (
-        known
-        and known["source"] == _described(wish, offered)
-        and not _damage(wish.target, known["files"])
+        marker
+        and marker["source"] == _described(request, offered)
+        and not _damage(request.target, marker["files"])
     ):
-        say(f"{wish.target} is complete: nothing to do")
-        _check(wish, known["files"])
-        return _told(wish, known["files"], changed=False)
-    if known:
-        say(f"{wish.target}: {_why_again(wish, known, offered)}; it is brought up to date")
-        (wish.target / MARKER).unlink()
-    files = _bring(wish, source, offered, say)
-    _check(wish, files)
-    write_json(wish.target / f".{MARKER}", {"source": _described(wish, offered), "files": files})
-    os.replace(wish.target / f".{MARKER}", wish.target / MARKER)
-    shutil.rmtree(wish.target / WORK, ignore_errors=True)
-    return _told(wish, files, changed=True)
+        say(f"{request.target} is complete: nothing to do")
+        _check(request, marker["files"])
+        return _summary(request, marker["files"], changed=False)
+    if marker:
+        say(f"{request.target}: {_why_again(request, marker, offered)}; updating")
+        (request.target / MARKER).unlink()
+    files = _download(request, source, offered, say)
+    _check(request, files)
+    write_json(
+        request.target / f".{MARKER}", {"source": _described(request, offered), "files": files}
+    )
+    os.replace(request.target / f".{MARKER}", request.target / MARKER)
+    shutil.rmtree(request.target / WORK, ignore_errors=True)
+    return _summary(request, files, changed=True)
 
 
-def _bring(wish: Wish, source: Source, offered: list[Remote], say: Say) -> dict[str, int]:
-    """Every file of the source; those that were in place before an interruption are not fetched
+def _download(
+    request: StagingRequest, source: Source, offered: list[Remote], say: Say
+) -> dict[str, int]:
+    """Every file of the source; those completed before an interruption are not downloaded
     again."""
-    work = wish.target / WORK
+    work = request.target / WORK
     work.mkdir(parents=True, exist_ok=True)
     done = _done(work)
-    for number, one in enumerate(offered, 1):
-        earlier = done.get(one.name)
+    for number, remote in enumerate(offered, 1):
+        earlier = done.get(remote.name)
         if (
             earlier
-            and earlier["remote"] == asdict(one)
-            and not _damage(wish.target, earlier["files"])
+            and earlier["remote"] == asdict(remote)
+            and not _damage(request.target, earlier["files"])
         ):
             continue
-        say(f"{one.name} ({number} of {len(offered)}, {one.size} bytes)")
-        part = work / "parts" / one.name
-        fetch(source, one, part, say)
-        if wish.unpack and is_archive(one.name):
-            unpack(part, one.name, work / "unpacked")
-            names = move_below(work / "unpacked", wish.target)
+        say(f"{remote.name} ({number} of {len(offered)}, {remote.size} bytes)")
+        part = work / "parts" / remote.name
+        fetch(source, remote, part, say)
+        if request.unpack and is_archive(remote.name):
+            unpack(part, remote.name, work / "unpacked")
+            names = move_below(work / "unpacked", request.target)
             part.unlink()
         else:
-            (wish.target / one.name).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(part, wish.target / one.name)
-            names = [one.name]
-        done[one.name] = {
-            "remote": asdict(one),
-            "files": {name: (wish.target / name).stat().st_size for name in names},
+            (request.target / remote.name).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(part, request.target / remote.name)
+            names = [remote.name]
+        done[remote.name] = {
+            "remote": asdict(remote),
+            "files": {name: (request.target / name).stat().st_size for name in names},
         }
         write_json(work / "done.new", done)
         os.replace(work / "done.new", work / "done.json")
-    return {name: size for one in offered for name, size in done[one.name]["files"].items()}
+    return {name: size for remote in offered for name, size in done[remote.name]["files"].items()}
 
 
-def _check(wish: Wish, files: dict[str, int]) -> None:
+def _check(request: StagingRequest, files: dict[str, int]) -> None:
     size = sum(files.values())
-    if wish.files and len(files) != wish.files:
-        raise BadInput(f"{wish.target}: {len(files)} files came, and {wish.files} were expected")
-    if len(files) < wish.least:
+    if request.files and len(files) != request.files:
+        raise BadInput(f"{request.target}: {len(files)} files, expected {request.files}")
+    if len(files) < request.least:
         raise BadInput(
-            f"{wish.target}: {len(files)} files came, and each of {wish.least} processes needs one"
+            f"{request.target}: {len(files)} files, but each of {request.least} processes needs one"
             " of its own"
         )
-    if wish.size and size != wish.size:
-        raise BadInput(f"{wish.target}: {size} bytes came, and {wish.size} were expected")
+    if request.size and size != request.size:
+        raise BadInput(f"{request.target}: {size} bytes, expected {request.size}")
 
 
-def _described(wish: Wish, offered: list[Remote]) -> dict[str, Any]:
+def _described(request: StagingRequest, offered: list[Remote]) -> dict[str, Any]:
     return {
-        "address": wish.source,
-        "unpack": wish.unpack,
-        "offered": [asdict(one) for one in offered],
+        "address": request.source,
+        "unpack": request.unpack,
+        "offered": [asdict(remote) for remote in offered],
     }
 
 
-def _why_again(wish: Wish, known: dict[str, Any], offered: list[Remote]) -> str:
-    if known["source"] != _described(wish, offered):
-        return "its source is another or has changed"
-    return _damage(wish.target, known["files"])
+def _why_again(request: StagingRequest, marker: dict[str, Any], offered: list[Remote]) -> str:
+    if marker["source"] != _described(request, offered):
+        return "its source has changed"
+    return _damage(request.target, marker["files"])
 
 
 def _damage(target: Path, files: dict[str, int]) -> str:
@@ -135,10 +140,10 @@ def _damage(target: Path, files: dict[str, int]) -> str:
     return ""
 
 
-def _told(wish: Wish, files: dict[str, int], changed: bool) -> dict[str, Any]:
+def _summary(request: StagingRequest, files: dict[str, int], changed: bool) -> dict[str, Any]:
     return {
         "changed": changed,
-        "folder": str(wish.target),
+        "folder": str(request.target),
         "files": len(files),
         "bytes": sum(files.values()),
     }
@@ -154,7 +159,7 @@ def _done(work: Path) -> dict[str, Any]:
 
 def _mapping(path: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads(path.read_text())
+        value = json.loads(path.read_text())
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None

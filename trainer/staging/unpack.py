@@ -1,4 +1,4 @@
-"""Archives unpacked beside their place, and moved there whole."""
+"""Archives, unpacked into a temporary folder and then moved to the target."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def is_archive(name: str) -> bool:
 
 
 def unpack(archive: Path, name: str, folder: Path) -> None:
-    """Into an empty folder; members that would land elsewhere are refused."""
+    """Into an empty folder; members outside it are refused."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:
         if name.endswith(".zip"):
             with zipfile.ZipFile(archive) as zipped:
-                zipped.extractall(folder)  # it keeps to the folder by itself
+                zipped.extractall(folder)  # zipfile stays inside the folder by itself
             return
         with tarfile.open(archive) as tar:
             tar.extractall(folder, filter="data")

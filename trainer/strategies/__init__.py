@@ -1,10 +1,9 @@
-"""How a model is spread over processes: one small file each, with the same four functions.
+"""How a model is distributed over processes: one small file each, with the same four functions.
 
-wrap(train, place) -> Session             the model on its device or in pieces, with its optimizer
-step(session, batches, counts, step)      forward, backward, clip, move; answers losses without
-waiting for them save(session, folder) -> finish           what must happen now; `finish()` does the
-rest, on another thread load(session, folder)                     put a saved state back, also one
-of another number of ranks
+wrap(train, processes) -> Session     the model on its device or sharded, with its optimizer
+step(session, batches, counts, step)  forward, backward, clip, update; does not wait for the losses
+save(session, folder) -> finish       copies the state; `finish()` writes it, on another thread
+load(session, folder)                 restore a saved state, also of another number of ranks
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class Replayed:
     def _record(self, batch: Batch) -> None:
         """Warm up on a side stream, as capture asks for, then capture one micro-batch."""
         self.inputs = {name: tensor.clone() for name, tensor in batch.items()}
-        self.scale = torch.ones((), device=self.session.place.device)
+        self.scale = torch.ones((), device=self.session.processes.device)
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):

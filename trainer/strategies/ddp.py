@@ -1,4 +1,4 @@
-"""ddp: the whole model on every rank, gradients averaged as they come; on one rank, plain training."""
+"""ddp: the whole model on every rank, gradients averaged; on one rank, plain training."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ import torch
 
 from trainer.config import Train
 from trainer.data.loader import Batch
-from trainer.distributed.process_group import Place
+from trainer.distributed.process_group import ProcessGroup
 from trainer.models import build, initialise
 from trainer.strategies.session import Accept, Outcome, Session, accumulate, finish, open_session
 from trainer.strategies.state import load_tensors, save_tensors
 
 
-def wrap(train: Train, place: Place) -> Session:
-    with place.device:
+def wrap(train: Train, processes: ProcessGroup) -> Session:
+    with processes.device:
         module = build(train)
     initialise(module, train.seed)
     if train.model.initial_weights:
         from trainer.models.pretrained import load_folder
 
         load_folder(module, train.model.initial_weights)
-    session = open_session(train, place, module, module)
+    session = open_session(train, processes, module, module)
     _prepare_call(session)
     return session
 
 
 def _prepare_call(session: Session) -> None:
-    train, place, module = session.train, session.place, session.module
+    train, processes, module = session.train, session.processes, session.module
     if train.strategy.activation_checkpointing:
         from trainer.strategies.activations import recompute_blocks
 
@@ -40,10 +40,10 @@ def _prepare_call(session: Session) -> None:
         from trainer.strategies.cuda_graphs import compiled
 
         session.call = compiled(module, train)
-    if place.world_size > 1 and not session.weights.mastered:
+    if processes.world_size > 1 and not session.weights.mastered:
         from torch.nn.parallel import DistributedDataParallel
 
-        ids = [place.local_rank] if place.device.type == "cuda" else None
+        ids = [processes.local_rank] if processes.device.type == "cuda" else None
         session.extra["wrapped"] = DistributedDataParallel(
             session.call, device_ids=ids, gradient_as_bucket_view=True
         )
@@ -66,8 +66,8 @@ def step(
         losses = replayed.accumulate(batches, counts)
     else:
         losses = accumulate(session, batches, counts, number, lambda last: _syncing(session, last))
-    if session.weights.mastered and session.place.world_size > 1:
-        _average(session.weights.gradients(), session.place.world_size)
+    if session.weights.mastered and session.processes.world_size > 1:
+        _average(session.weights.gradients(), session.processes.world_size)
     return finish(session, losses, accept)
 
 

@@ -1,4 +1,4 @@
-"""deepspeed: ZeRO stages 1 to 3, its JSON rendered from the profile so that nothing is said twice."""
+"""deepspeed: ZeRO stages 1 to 3, its JSON configuration rendered from the profile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trainer.checkpoint.checkpoint import read_state
 from trainer.checkpoint.safe_load import check_files, tensors_only
 from trainer.config import Train
 from trainer.data.loader import Batch
-from trainer.distributed.process_group import Place
+from trainer.distributed.process_group import ProcessGroup
 from trainer.errors import BadInput
 from trainer.models import build, fresh_values, initialise, write
 from trainer.optim.deepspeed_config import rendered
@@ -25,22 +25,25 @@ from trainer.strategies.session import Accept, Outcome, Session, normalised, see
 TAG = "deepspeed"
 
 
-def wrap(train: Train, place: Place) -> Session:
-    on_cpu = place.device.type == "cpu"
+def wrap(train: Train, processes: ProcessGroup) -> Session:
+    on_cpu = processes.device.type == "cpu"
     deepspeed = _import(on_cpu)
     settings = rendered(
-        train, place.world_size, on_cpu, own_kernel=not on_cpu and _can_compile(train, place)
+        train,
+        processes.world_size,
+        on_cpu,
+        own_kernel=not on_cpu and _can_compile(train, processes),
     )
     os.environ.setdefault(
-        "LOCAL_RANK", str(place.local_rank)
+        "LOCAL_RANK", str(processes.local_rank)
     )  # it reads the environment, which one process need not have
     deepspeed.init_distributed(dist_init_required=False)
     if train.strategy.zero_stage == 3:
         with deepspeed.zero.Init(config_dict_or_path=settings):
             module = build(train)
-        _initialise_in_pieces(deepspeed, module, train.seed, place)
+        _initialise_in_pieces(deepspeed, module, train.seed, processes)
     else:
-        with place.device:
+        with processes.device:
             module = build(train)
         initialise(module, train.seed)
     if train.model.initial_weights:
@@ -56,7 +59,7 @@ def wrap(train: Train, place: Place) -> Session:
     )
     return Session(
         train,
-        place,
+        processes,
         module,
         engine,
         weights,
@@ -79,12 +82,12 @@ def step(
     losses, skipped = [], engine.skipped_steps
     for turn, batch in enumerate(batches):
         seed_micro_batch(session, number, turn)
-        session.place.pulse.at("forward")
+        session.processes.progress.at("forward")
         loss = normalised(session, engine(batch).float(), counts)
         # The engine divides by ranks and micro-batches; the loss is a share of the whole already.
-        session.place.pulse.at("backward")
-        engine.backward(loss * session.place.world_size * len(batches))
-        session.place.pulse.at("optimizer")
+        session.processes.progress.at("backward")
+        engine.backward(loss * session.processes.world_size * len(batches))
+        session.processes.progress.at("optimizer")
         engine.step()
         losses.append(loss.detach())
     missed = engine.skipped_steps - skipped
@@ -112,50 +115,54 @@ def load(session: Session, folder: Path) -> None:
             f"{folder}: not written by deepspeed; resume it with the strategy it was written with,"
             " or export it"
         )
-    engine, place, trust = session.extra["engine"], session.place, session.train.checkpoint.trust
-    place.together(lambda: check_files(_share(place, folder), trust))
+    engine, processes, trust = (
+        session.extra["engine"],
+        session.processes,
+        session.train.checkpoint.trust,
+    )
+    processes.together(lambda: check_files(_share(processes, folder), trust))
     with tensors_only(trust):
-        _load(engine, place, folder, trust)
+        _load(engine, processes, folder, trust)
 
 
-def _share(place: Place, folder: Path) -> list[Path]:
+def _share(processes: ProcessGroup, folder: Path) -> list[Path]:
     """The files that this rank looks at before any is loaded: together, all of every folder."""
     files = sorted((folder / TAG).rglob("*.pt"))
-    if place.apart:
-        return files if place.keeps else []
-    return files[place.rank :: place.world_size]
+    if processes.separate_folders:
+        return files if processes.owns_folder else []
+    return files[processes.rank :: processes.world_size]
 
 
-def _load(engine: Any, place: Place, folder: Path, trust: bool) -> None:
-    if read_state(folder).get("world_size") == place.world_size:
+def _load(engine: Any, processes: ProcessGroup, folder: Path, trust: bool) -> None:
+    if read_state(folder).get("world_size") == processes.world_size:
         engine.load_checkpoint(str(folder), tag=TAG)
         return
     universal = folder.parent / f".universal-{folder.name}"
-    _convert_for_all(place, folder, universal, trust)
+    _convert_for_all(processes, folder, universal, trust)
     engine._config.load_universal_checkpoint = True
     decays = [group["weight_decay"] for group in engine.optimizer.param_groups]
     engine.load_checkpoint(str(universal), tag=TAG)
     engine._config.load_universal_checkpoint = False
-    place.agreed(None)  # all have read it
-    if place.keeps:
+    processes.agreed(None)  # all have read it
+    if processes.owns_folder:
         shutil.rmtree(universal, ignore_errors=True)
-    _mend(engine, decays)
+    _fix_loaded_groups(engine, decays)
 
 
-def _convert_for_all(place: Place, folder: Path, universal: Path, trust: bool) -> None:
+def _convert_for_all(processes: ProcessGroup, folder: Path, universal: Path, trust: bool) -> None:
     """Once for every folder that is not the same; the others wait for it here, and what one refuses
     all refuse."""
     refusal = None
-    if place.keeps:
+    if processes.owns_folder:
         try:
             _convert(folder, universal, trust)
         except BadInput as error:
             refusal = error
-    for each in filter(None, place.gathered(refusal)):
+    for each in filter(None, processes.gathered(refusal)):
         raise each
 
 
-def _mend(engine: Any, decays: list[float]) -> None:
+def _fix_loaded_groups(engine: Any, decays: list[float]) -> None:
     """Stage 3 loads every group with the settings of the first, decay included, and one step
     counter for all of them, which each group then advances."""
     for group, decay in zip(engine.optimizer.param_groups, decays, strict=True):
@@ -209,7 +216,7 @@ def _import(on_cpu: bool) -> Any:
     return deepspeed
 
 
-def _can_compile(train: Train, place: Place) -> bool:
+def _can_compile(train: Train, processes: ProcessGroup) -> bool:
     """Whether DeepSpeed can make its Adam at first use; PyTorch's takes the same steps, only slower
     where it is offloaded."""
     if train.strategy.zero_offload != "none":
@@ -218,14 +225,14 @@ def _can_compile(train: Train, place: Place) -> bool:
         compilers = ["nvcc", str(Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin/nvcc"))]
     if any(map(shutil.which, compilers)):
         return True
-    place.say(f"deepspeed: no compiler {compilers[0]} for its own Adam: PyTorch's is used")
+    processes.say(f"deepspeed: no compiler {compilers[0]} for its own Adam: PyTorch's is used")
     return False
 
 
-def _initialise_in_pieces(deepspeed: Any, module: Any, seed: int, place: Place) -> None:
+def _initialise_in_pieces(deepspeed: Any, module: Any, seed: int, processes: ProcessGroup) -> None:
     for name, parameter in module.named_parameters():
         with deepspeed.zero.GatheredParameters([parameter], modifier_rank=0):
-            if place.first:
+            if processes.first:
                 write(
                     parameter.data,
                     fresh_values(module, name, parameter.shape, parameter.device, seed),

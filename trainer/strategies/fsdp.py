@@ -12,14 +12,14 @@ import torch
 
 from trainer.config import Train
 from trainer.data.loader import Batch
-from trainer.distributed.process_group import Place
+from trainer.distributed.process_group import ProcessGroup
 from trainer.errors import BadInput
 from trainer.models import build, initialise
 from trainer.strategies.session import Accept, Outcome, Session, accumulate, finish, open_session
 from trainer.strategies.state import load_tensors, save_tensors
 
 
-def wrap(train: Train, place: Place) -> Session:
+def wrap(train: Train, processes: ProcessGroup) -> Session:
     # On the meta device a model has shapes but no storage: not even one rank ever holds all of it.
     with torch.device("meta"):
         module = build(train)
@@ -30,17 +30,17 @@ def wrap(train: Train, place: Place) -> Session:
     if train.fast.compile != "off":
         for _, _, block in module.blocks():
             block.compile()
-    _shard(module, train, place)
-    module.to_empty(device="cpu" if train.strategy.cpu_offload else place.device)
+    _shard(module, train, processes)
+    module.to_empty(device="cpu" if train.strategy.cpu_offload else processes.device)
     initialise(module, train.seed)
     if train.strategy.cpu_offload:
-        _bring_buffers(module, place)
+        _move_buffers(module, processes)
     if train.model.initial_weights:
         from trainer.models.pretrained import load_folder
 
         load_folder(module, train.model.initial_weights)
-    session = open_session(train, place, module, module)
-    session.extra["own_precision"] = True  # the sharding casts, at the moment of gathering
+    session = open_session(train, processes, module, module)
+    session.extra["own_precision"] = True  # sharding casts when it gathers
     return session
 
 
@@ -66,7 +66,7 @@ def load(session: Session, folder: Path) -> None:
     load_tensors(session, folder)
 
 
-def _shard(module: Any, train: Train, place: Place) -> None:
+def _shard(module: Any, train: Train, processes: ProcessGroup) -> None:
     from torch.distributed.fsdp import (
         CPUOffloadPolicy,
         MixedPrecisionPolicy,
@@ -76,13 +76,13 @@ def _shard(module: Any, train: Train, place: Place) -> None:
 
     low = torch.bfloat16 if train.precision == "bf16" else None
     how = {
-        "mesh": _mesh(train, place),
+        "mesh": _mesh(train, processes),
         # Gradients are summed over ranks in fp32: bf16 would lose the small ones of many ranks.
         "mp_policy": MixedPrecisionPolicy(
             param_dtype=low, reduce_dtype=torch.float32 if low else None
         ),
         # Pinned memory is for copies to a GPU; where there is none it cannot be had.
-        "offload_policy": CPUOffloadPolicy(place.device.type == "cuda")
+        "offload_policy": CPUOffloadPolicy(processes.device.type == "cuda")
         if train.strategy.cpu_offload
         else OffloadPolicy(),
     }
@@ -91,26 +91,28 @@ def _shard(module: Any, train: Train, place: Place) -> None:
     fully_shard(module, **how)
 
 
-def _bring_buffers(module: Any, place: Place) -> None:
-    """Parameters come to the device when they are gathered; tables beside them never would."""
+def _move_buffers(module: Any, processes: ProcessGroup) -> None:
+    """Parameters move to the device when they are gathered; buffers do not."""
     for part in module.modules():
         for name, buffer in part.named_buffers(recurse=False):
-            setattr(part, name, buffer.to(place.device))
+            setattr(part, name, buffer.to(processes.device))
 
 
-def _mesh(train: Train, place: Place) -> Any:
+def _mesh(train: Train, processes: ProcessGroup) -> Any:
     from torch.distributed.device_mesh import init_device_mesh
 
     if train.strategy.sharding == "full":
-        return init_device_mesh(place.device.type, (place.world_size,))
-    nodes, left = divmod(place.world_size, place.local_world_size)
+        return init_device_mesh(processes.device.type, (processes.world_size,))
+    nodes, left = divmod(processes.world_size, processes.local_world_size)
     if left:
         raise BadInput(
-            f"hybrid sharding needs as many processes on every node: {place.world_size} over nodes"
-            f" of {place.local_world_size}"
+            f"hybrid sharding needs the same number of processes on every node:"
+            f" {processes.world_size} over nodes of {processes.local_world_size}"
         )
     return init_device_mesh(
-        place.device.type, (nodes, place.local_world_size), mesh_dim_names=("replicate", "shard")
+        processes.device.type,
+        (nodes, processes.local_world_size),
+        mesh_dim_names=("replicate", "shard"),
     )
 
 

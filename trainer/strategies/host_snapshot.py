@@ -15,18 +15,18 @@ _CONTAINERS = (dict, OrderedDict, list, tuple)
 
 
 def copied_aside(value: Any) -> Any:
-    """The value as it is now: tensors in host memory (sharded ones as pieces), everything else
-    copied too."""
+    """The value as it is now: tensors in host memory (sharded ones as TensorShard), everything
+    else copied."""
     copies = _copied(value, {})
     if torch.cuda.is_available() and torch.cuda.is_initialized():
-        # The copies are under way; what the next step changes must not reach them
+        # Copies are asynchronous; the next step must not change what they read
         torch.cuda.current_stream().synchronize()
     return copies
 
 
 @dataclass(frozen=True)
-class Piece:
-    """This rank's part of a tensor in pieces, and what is known of the whole."""
+class TensorShard:
+    """This rank's shard of a distributed tensor, and the layout of the whole."""
 
     local: Tensor
     mesh: Any
@@ -34,7 +34,7 @@ class Piece:
     shape: torch.Size
     stride: tuple[int, ...]
 
-    def of_whole(self) -> Tensor:
+    def as_dtensor(self) -> Tensor:
         """Not made at once: for hundreds of tensors it takes longer than copying them."""
         from torch.distributed.tensor import DTensor
 
@@ -64,7 +64,7 @@ def _copied(value: Any, known: dict[int, Any]) -> Any:
 def _tensor(value: Any) -> Any:
     if not hasattr(value, "to_local"):
         return _on_host(value.detach())
-    return Piece(
+    return TensorShard(
         _on_host(value.to_local().detach()),
         value.device_mesh,
         value.placements,

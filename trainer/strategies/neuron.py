@@ -13,7 +13,7 @@ import torch
 
 from trainer.config import Train
 from trainer.data.loader import Batch
-from trainer.distributed.process_group import Place
+from trainer.distributed.process_group import ProcessGroup
 from trainer.errors import BadInput
 from trainer.models import build, initialise
 from trainer.strategies.session import (
@@ -28,17 +28,17 @@ from trainer.strategies.session import (
 from trainer.strategies.state import load_tensors, save_tensors
 
 
-def wrap(train: Train, place: Place) -> Session:
+def wrap(train: Train, processes: ProcessGroup) -> Session:
     if train.precision == "bf16":
         os.environ.setdefault(
             "XLA_USE_BF16", "1"
         )  # the compiler casts; autocast would only add operations
     xla = _import()
-    place = replace(place, device=xla.xla_device())
+    processes = replace(processes, device=xla.xla_device())
     module = build(train)
     initialise(module, train.seed)  # on the host: compiling a graph per tensor would take hours
-    module.to(place.device)
-    session = open_session(train, place, module, module)
+    module.to(processes.device)
+    session = open_session(train, processes, module, module)
     session.extra["own_precision"], session.extra["xla"] = True, xla
     return session
 
@@ -53,7 +53,7 @@ def step(
     xla, losses = session.extra["xla"], []
     for turn, batch in enumerate(batches):
         seed_micro_batch(session, number, turn)
-        moved = {name: tensor.to(session.place.device) for name, tensor in batch.items()}
+        moved = {name: tensor.to(session.processes.device) for name, tensor in batch.items()}
         loss = normalised(session, session.call(moved), counts)
         loss.backward()
         losses.append(loss.detach())

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from trainer.config import Train
 from trainer.data.loader import Batch
-from trainer.distributed.process_group import Place
+from trainer.distributed.process_group import ProcessGroup
 from trainer.optim.optimizer import MasterAdamW, Weights, make_optimizer
 from trainer.optim.schedule import learning_rate
 
@@ -23,7 +23,7 @@ _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 @dataclass
 class Session:
     train: Train
-    place: Place
+    processes: ProcessGroup
     module: Any  # the bare model: names and state
     call: Callable[[Batch], Tensor]  # the model as it is run: wrapped, compiled
     weights: Weights
@@ -51,12 +51,12 @@ Accept = Callable[
 
 
 def open_session(
-    train: Train, place: Place, module: nn.Module, call: Callable[[Batch], Tensor]
+    train: Train, processes: ProcessGroup, module: nn.Module, call: Callable[[Batch], Tensor]
 ) -> Session:
-    weights = Weights(module, train, place.world_size)
-    optimizer = make_optimizer(weights, train, place.device)
-    scaler = torch.amp.GradScaler(place.device.type) if train.precision == "fp16" else None
-    return Session(train, place, module, call, weights, optimizer, scaler)
+    weights = Weights(module, train, processes.world_size)
+    optimizer = make_optimizer(weights, train, processes.device)
+    scaler = torch.amp.GradScaler(processes.device.type) if train.precision == "fp16" else None
+    return Session(train, processes, module, call, weights, optimizer, scaler)
 
 
 def accumulate(
@@ -72,14 +72,14 @@ def accumulate(
     for turn, batch in enumerate(batches):
         seed_micro_batch(session, step, turn)
         with syncing(turn == len(batches) - 1):
-            session.place.pulse.at("forward")
+            session.processes.progress.at("forward")
             with autocast(session):
                 sums = session.call(batch)
             loss = normalised(session, sums, counts)
             # Ranks average their gradients; the loss is already a share of the whole, so the
             # average is undone here.
-            scaled = loss * session.place.world_size
-            session.place.pulse.at("backward")
+            scaled = loss * session.processes.world_size
+            session.processes.progress.at("backward")
             (session.scaler.scale(scaled) if session.scaler else scaled).backward()
         session.weights.collect()
         losses.append(loss.detach())
@@ -95,7 +95,7 @@ def normalised(session: Session, sums: Tensor, counts: dict[str, float]) -> Tens
 
 def finish(session: Session, losses: list[Tensor], accept: Accept | None) -> Outcome:
     """Clip, and move the weights unless the step is turned down."""
-    session.place.pulse.at("optimizer")
+    session.processes.progress.at("optimizer")
     total = torch.stack(losses).sum()
     if accept is not None and not accept(total):
         session.weights.forget_gradients()
@@ -138,9 +138,10 @@ def gradient_norm(session: Session) -> Tensor:
     gradients = session.weights.gradients()
     if hasattr(gradients[0], "full_tensor"):
         return nn.utils.get_total_norm(gradients).full_tensor()  # type: ignore[no-any-return, attr-defined]
-    return torch.linalg.vector_norm(
+    norm: Tensor = torch.linalg.vector_norm(
         torch.stack(torch._foreach_norm(gradients, 2, dtype=torch.float32))
     )
+    return norm
 
 
 def _local(gradient: Any) -> Tensor:
@@ -151,12 +152,12 @@ def autocast(session: Session) -> AbstractContextManager[Any]:
     kind = _DTYPES.get(session.train.precision)
     if kind is None or session.extra.get("own_precision"):
         return nullcontext()
-    return torch.autocast(session.place.device.type, dtype=kind)
+    return torch.autocast(session.processes.device.type, dtype=kind)
 
 
 def seed_micro_batch(session: Session, step: int, turn: int) -> None:
     """Dropout follows from (seed, step, micro-batch) alone: a resumed or resized run drops the same
     units."""
     if session.train.model.dropout:
-        number = turn * session.place.world_size + session.place.rank
+        number = turn * session.processes.world_size + session.processes.rank
         torch.manual_seed(zlib.crc32(f"{session.train.seed} {step} {number}".encode()))

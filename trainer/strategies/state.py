@@ -18,7 +18,7 @@ from torch import Tensor
 from trainer.checkpoint.safe_load import check_metadata, reader, refusal
 from trainer.errors import BadInput
 from trainer.optim.lamb import Lamb
-from trainer.strategies.host_snapshot import Piece, copied_aside
+from trainer.strategies.host_snapshot import TensorShard, copied_aside
 from trainer.strategies.session import Session
 
 
@@ -30,10 +30,10 @@ def save_tensors(session: Session, folder: Path) -> Callable[[], None]:
         import torch.distributed.checkpoint as sharded
 
         writer = sharded.FileSystemWriter(folder, single_file_per_rank=True, sync_files=True)
-        group = session.place.quiet_group
+        group = session.processes.quiet_group
         with quietly():
             tensors = {
-                name: each.of_whole() if isinstance(each, Piece) else each
+                name: each.as_dtensor() if isinstance(each, TensorShard) else each
                 for name, each in held.items()
             }
             sharded.save(tensors, storage_writer=writer, process_group=group, no_dist=group is None)
@@ -44,11 +44,13 @@ def save_tensors(session: Session, folder: Path) -> Callable[[], None]:
 def load_tensors(session: Session, folder: Path) -> None:
     import torch.distributed.checkpoint as sharded
 
-    trust, place = session.train.checkpoint.trust, session.place
-    (place.together if place.apart else place.decided)(lambda: check_metadata(folder, trust))
+    trust, processes = session.train.checkpoint.trust, session.processes
+    (processes.together if processes.separate_folders else processes.decided)(
+        lambda: check_metadata(folder, trust)
+    )
     _make_room(session)
     state = _named(session)
-    group = place.quiet_group
+    group = processes.quiet_group
     try:
         with quietly():
             sharded.load(
@@ -89,15 +91,15 @@ def quietly() -> Iterator[None]:
 
 
 def _named(session: Session) -> dict[str, Tensor]:
-    found = {f"model.{name}": each.detach() for name, each in session.weights.masters.items()}
+    tensors = {f"model.{name}": master.detach() for name, master in session.weights.masters.items()}
     for name, parameter in session.module.named_parameters():
         if name not in session.weights.masters:  # frozen
-            found[f"model.{name}"] = parameter.detach()
+            tensors[f"model.{name}"] = parameter.detach()
     for name, parameter in session.weights.masters.items():
         for key, value in session.optimizer.state.get(parameter, {}).items():
             if isinstance(value, Tensor):
-                found[f"optimizer.{name}.{key}"] = value
-    return found
+                tensors[f"optimizer.{name}.{key}"] = value
+    return tensors
 
 
 def _make_room(session: Session) -> None:

@@ -180,15 +180,15 @@ _EVENT: Shape = {"type!": str, "object!": {"metadata": _META}}
 
 def mapping(data: bytes, source: str, content_type: str = "") -> dict[str, Any]:
     """Whatever a server answers: an object, a status, its version."""
-    found: dict[str, Any] = fitting(document(data, source, content_type), _ANY, source)
+    body: dict[str, Any] = fitting(document(data, source, content_type), _ANY, source)
     if (
-        "metadata" in found
-        and "apiVersion" in found
-        and "items" not in found
-        and found.get("kind") != "Status"
+        "metadata" in body
+        and "apiVersion" in body
+        and "items" not in body
+        and body.get("kind") != "Status"
     ):
-        thing(found, source)
-    return found
+        thing(body, source)
+    return body
 
 
 def version(data: bytes, source: str, content_type: str = "") -> dict[str, Any]:
@@ -196,10 +196,10 @@ def version(data: bytes, source: str, content_type: str = "") -> dict[str, Any]:
     return dict(fitting(document(data, source, content_type), {"gitVersion!": str}, source))
 
 
-def thing(found: dict[str, Any], source: str) -> dict[str, Any]:
+def thing(body: dict[str, Any], source: str) -> dict[str, Any]:
     """One object."""
-    fitting(found, _OBJECT, source)
-    return _of_its_kind(found, found["kind"], found["apiVersion"], source)
+    fitting(body, _OBJECT, source)
+    return _of_its_kind(body, body["kind"], body["apiVersion"], source)
 
 
 def items(page: dict[str, Any], kind: str, api_version: str, source: str) -> list[dict[str, Any]]:
@@ -213,28 +213,28 @@ def items(page: dict[str, Any], kind: str, api_version: str, source: str) -> lis
     return [_of_its_kind(one, kind, api_version, source) for one in listed]
 
 
-def served(found: dict[str, Any], source: str) -> dict[str, Any]:
+def served(body: dict[str, Any], source: str) -> dict[str, Any]:
     """The kinds of one version of a group."""
-    return dict(fitting(found, _RESOURCES, source))
+    return dict(fitting(body, _RESOURCES, source))
 
 
-def groups(found: dict[str, Any], source: str) -> dict[str, Any]:
-    return dict(fitting(found, _GROUPS, source))
+def groups(body: dict[str, Any], source: str) -> dict[str, Any]:
+    return dict(fitting(body, _GROUPS, source))
 
 
 def event(line: bytes, kind: str, api_version: str, source: str) -> dict[str, Any]:
     """One line of a watch."""
-    found: dict[str, Any] = fitting(document(line, source), _EVENT, source)
-    if found["type"] in ("ADDED", "MODIFIED", "DELETED"):
-        fitting(found["object"], _ITEM, source)
-        _of_its_kind(found["object"], kind, api_version, source)
-    return found
+    event: dict[str, Any] = fitting(document(line, source), _EVENT, source)
+    if event["type"] in ("ADDED", "MODIFIED", "DELETED"):
+        fitting(event["object"], _ITEM, source)
+        _of_its_kind(event["object"], kind, api_version, source)
+    return event
 
 
-def _of_its_kind(found: dict[str, Any], kind: str, api_version: str, source: str) -> dict[str, Any]:
+def _of_its_kind(body: dict[str, Any], kind: str, api_version: str, source: str) -> dict[str, Any]:
     group = api_version.rpartition("/")[0]
     if "." not in group or group.endswith(
         ".k8s.io"
     ):  # other groups may have kinds of the same name
-        fitting(found, _KINDS.get(kind, {}), f"{source} ({kind})")
-    return found
+        fitting(body, _KINDS.get(kind, {}), f"{source} ({kind})")
+    return body

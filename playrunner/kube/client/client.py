@@ -9,7 +9,6 @@ its time in the server, not in a client library.
 from __future__ import annotations
 
 import json
-import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -17,35 +16,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from playrunner.cloud.journal import Journal
-from playrunner.cloud.resource import Unanswered
+from playrunner.cloud.call_log import CallRecorder
 from playrunner.cloud.shared_reads import SHARED_SECONDS, SharedReads
-from playrunner.errors import HostUnreachable
 from playrunner.hostside.module import Failed
 from playrunner.kube.client import answers
-from playrunner.kube.client.errors import KubeError, problem
+from playrunner.kube.client.errors import KubeError
+from playrunner.kube.client.requests import Requests
 from playrunner.kube.client.resource import Discovery, Resource
 from playrunner.kube.client.transport import NoAnswer, NotReached, Transport
-from playrunner.text.answers import MOST_PAGES, BadAnswer, described
+from playrunner.text.answers import MOST_PAGES, BadAnswer
 
 MANAGER = "playrunner"  # our name as the owner of fields
-RESTART_SECONDS, FIRST_SECONDS = (
-    60.0,
-    10.0,
-)  # how long a server may be away; one never reached is given less
-THROTTLED_SECONDS = 120.0
-INTERNAL_ATTEMPTS = 4  # a server's inner error seldom passes
-FIRST_BACKOFF, LONGEST_BACKOFF = 0.1, 5.0
 PAGE = 500
-_REPEATABLE = (
-    "GET",
-    "PATCH",
-    "PUT",
-    "DELETE",
-)  # what is asked twice has the same end as what is asked once
 
-Given = TypeVar("Given")
-Got = TypeVar("Got")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -84,11 +69,11 @@ class Cluster:
             return self._workers
 
     def shared(self, key: str, topic: str, not_before: float, make: Callable[[], Any]) -> Any:
-        """The answer to a read that started after `not_before`, whoever started it."""
+        """The answer to a read that started after `not_before`, in this step or another."""
         return self._reads.read(key, topic, not_before, make)
 
     def changed(self, path: str) -> None:
-        """What was read of these kinds before is not believed any more."""
+        """Earlier reads of these kinds are no longer used."""
         self._reads.changed(path.split("/")[-3:])
 
 
@@ -99,11 +84,12 @@ class Kube:
         self,
         cluster: Cluster,
         subject: str = "",
-        journal: Journal | None = None,
+        call_log: CallRecorder | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.cluster, self.subject, self.journal, self.sleep = cluster, subject, journal, sleep
+        self.cluster, self.subject, self.call_log, self.sleep = cluster, subject, call_log, sleep
         self.not_before = time.monotonic() - SHARED_SECONDS
+        self._requests = Requests(cluster, sleep)
 
     @property
     def namespace(self) -> str:
@@ -111,7 +97,7 @@ class Kube:
         return self.cluster.transport.access.namespace
 
     def refresh(self) -> None:
-        """From now on nothing that was read earlier will do."""
+        """From now on, use no earlier read."""
         self.not_before = time.monotonic()
 
     def read(self, path: str, **query: Any) -> Any:
@@ -132,8 +118,8 @@ class Kube:
 
     def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any] | None:
         path = resource.path(namespace, name)
-        found: dict[str, Any] | None = self.read(path)
-        return None if found is None else answers.thing(found, self._source(path))
+        body: dict[str, Any] | None = self.read(path)
+        return None if body is None else answers.thing(body, self._source(path))
 
     def listing(
         self, resource: Resource, namespace: str = "", selector: str = "", fields: str = ""
@@ -154,18 +140,18 @@ class Kube:
 
     def known(self, api_version: str, kind: str) -> Resource:
         """The same for a kind that must be there."""
-        found = self.resource(api_version, kind)
-        if found is None:
+        resource = self.resource(api_version, kind)
+        if resource is None:
             hint = self.cluster.discovery.suggestion(self._get_once, api_version, kind)
             raise Failed(
                 f'the API server has no kind "{kind}" in apiVersion "{api_version}"'
-                + (hint or "; if another step brings it, name that step's value in after")
+                + (hint or "; if another step creates it, name that step's value in after")
             )
-        return found
+        return resource
 
     def text(self, path: str, **query: Any) -> str:
         """What is at a path and is no JSON: a log."""
-        return self._repeated("GET", path, None, "", query, True)[0].decode(errors="replace")
+        return self._requests.send("GET", path, None, "", query, True)[0].decode(errors="replace")
 
     def call(
         self,
@@ -184,7 +170,7 @@ class Kube:
         """
         changes = method != "GET" and not query.get("dryRun")
         try:
-            data, kind = self._repeated(method, path, body, content_type, query, patient)
+            data, kind = self._requests.send(method, path, body, content_type, query, patient)
             return answers.mapping(data, self._source(path), kind)
         finally:
             if changes:
@@ -209,7 +195,7 @@ class Kube:
         )
 
     def delete(self, resource: Resource, namespace: str, name: str, uid: str = "") -> None:
-        """Ask for its end; one that is gone already is no news."""
+        """Delete an object; one that does not exist any more is no error."""
         options: dict[str, Any] = {"propagationPolicy": "Background"}
         if uid:
             options["preconditions"] = {"uid": uid}
@@ -219,35 +205,35 @@ class Kube:
             if not error.not_found and not (uid and error.status == 409):
                 raise
 
-    def together(self, do: Callable[[Given], Got], items: Iterable[Given]) -> list[Got]:
+    def together(self, do: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Side by side, over the connections there are; what one of them raises is raised once all
         have ended."""
-        given = list(items)
-        if len(given) < 2:
-            return [do(item) for item in given]
-        waiting = [self.cluster.workers.submit(do, item) for item in given]
-        for one in waiting:
-            one.exception()
-        return [one.result() for one in waiting]
+        listed = list(items)
+        if len(listed) < 2:
+            return [do(item) for item in listed]
+        futures = [self.cluster.workers.submit(do, item) for item in listed]
+        for future in futures:
+            future.exception()
+        return [future.result() for future in futures]
 
     def note(self, kind: str, **facts: Any) -> None:
-        if self.journal:
-            self.journal.event(kind, subject=self.subject, **facts)
+        if self.call_log:
+            self.call_log.event(kind, subject=self.subject, **facts)
 
     def _get_once(self, path: str) -> Any:
-        """Without patience: a group whose own server is away has nothing to suggest."""
+        """Without retries: a group whose own server is down has nothing to suggest."""
         try:
             status, _, data = self.cluster.transport.send("GET", path, {})
         except (NotReached, NoAnswer):
             return None
         if status != 200:
             return None
-        found = answers.mapping(data, self._source(path))
-        return (answers.groups if path == "/apis" else answers.served)(found, self._source(path))
+        body = answers.mapping(data, self._source(path))
+        return (answers.groups if path == "/apis" else answers.served)(body, self._source(path))
 
     def _kinds(self, path: str) -> Any:
-        found = self.read(path)
-        return None if found is None else answers.served(found, self._source(path))
+        body = self.read(path)
+        return None if body is None else answers.served(body, self._source(path))
 
     def _source(self, path: str) -> str:
         return self.cluster.transport.source(path)
@@ -265,7 +251,7 @@ class Kube:
                     raise
                 if not more:
                     raise  # a list from its start cannot be too old
-                items, more = [], ""  # the pages grew too old to go on: once more, from the start
+                items, more = [], ""  # the pages are too old to go on: start again
                 continue
             items += answers.items(page, resource.kind, resource.api_version, self._source(path))
             meta = page["metadata"]
@@ -283,81 +269,3 @@ class Kube:
                 resource.kind,
             )  # lists leave them out
         return Listing(items, version)
-
-    def _repeated(
-        self,
-        method: str,
-        path: str,
-        body: Any,
-        content_type: str,
-        query: Mapping[str, Any],
-        patient: bool,
-    ) -> tuple[bytes, str]:
-        """What was answered, and what the server says it is."""
-        transport, started, attempt, renewed = self.cluster.transport, time.monotonic(), 0, False
-        while True:
-            attempt += 1
-            try:
-                status, headers, data = transport.send(method, path, query, body, content_type)
-            except NotReached as error:
-                self._away(started, str(error))
-            except NoAnswer as error:
-                if method not in _REPEATABLE:
-                    raise Unanswered(f"{method} {path}: no answer: {error}") from None
-                self._away(started, str(error))
-            else:
-                self.cluster.reached = True
-                if status < 300:
-                    return (b"{}" if status == 204 else data), headers.get("Content-Type") or ""
-                if status == 404 and not data.startswith((b"{", b"404 page not found")):
-                    # Not the words of an API server: what another server does not have may well be
-                    # there.
-                    came = described(data, headers.get("Content-Type") or "")
-                    raise BadAnswer(
-                        f"{self._source(path)} answered 404 with {came}; does the kubeconfig name"
-                        " the right address?"
-                    )
-                refusal = problem(status, data, method, _spelled(path), transport.access.user)
-                if status == 401 and not renewed:
-                    renewed = True
-                    if transport.access.credentials.renew():
-                        continue
-                if not refusal.passing or not self._worth_it(
-                    refusal, method, attempt, time.monotonic() - started, patient
-                ):
-                    raise refusal
-                told = headers.get("Retry-After") or ""
-                if told.isascii() and told.isdigit():
-                    self.sleep(min(float(told), LONGEST_BACKOFF * 2))
-                    continue
-            most = min(FIRST_BACKOFF * 2 ** (attempt - 1), LONGEST_BACKOFF)
-            self.sleep(random.uniform(most / 2, most))
-
-    def _away(self, started: float, why: str) -> None:
-        limit = RESTART_SECONDS if self.cluster.reached else FIRST_SECONDS
-        if time.monotonic() - started > limit:
-            server = self.cluster.transport.access.server
-            raise HostUnreachable(
-                f"the API server {server} has not answered for {limit:g} seconds: {why}; is the"
-                " cluster up, and does the kubeconfig name the right address? (kube_via: HOST goes"
-                " through a host of the inventory)"
-            ) from None
-
-    def _worth_it(
-        self, refusal: KubeError, method: str, attempt: int, waited: float, patient: bool
-    ) -> bool:
-        if refusal.status == 429:
-            return patient and waited < THROTTLED_SECONDS
-        if refusal.status == 500:
-            return attempt < INTERNAL_ATTEMPTS and method in _REPEATABLE
-        return waited < RESTART_SECONDS and (method in _REPEATABLE or refusal.status == 503)
-
-
-def _spelled(path: str) -> str:
-    """A path as a reader names the thing: deployments x -n y."""
-    words = [word for word in path.split("/") if word]
-    words = words[2:] if words[:1] == ["api"] else words[3:]
-    where = ""
-    if words[:1] == ["namespaces"] and len(words) > 2:
-        where, words = f" -n {words[1]}", words[2:]
-    return " ".join(words) + where

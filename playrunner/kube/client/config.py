@@ -13,12 +13,17 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from playrunner.errors import BadInput, Place
 from playrunner.kube.client import kubeconfig_shape
 from playrunner.kube.client.credentials import AuthProvider, Credentials, ExecCommand, TokenFile
 from playrunner.text.documents import Located
+
+if TYPE_CHECKING:
+    from playrunner.kube.client.transport import Transport
+    from playrunner.variables.scope import Scope
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -77,6 +82,25 @@ def access(settings: KubeSettings) -> Access:
     return merged.access(settings.context)
 
 
+def open_transport(settings: KubeSettings, scope: Scope) -> Transport:
+    """Straight to the API server, or through the host that `kube_via` names."""
+    from playrunner.kube.client.transport import Transport
+    from playrunner.ssh.connection import connect
+    from playrunner.ssh.port_forward import forward_through
+    from playrunner.ssh.targets import target_of
+    from playrunner.variables.scope import Scope
+
+    cluster = access(settings)
+    if not settings.via:
+        return Transport(cluster)
+    if settings.via not in scope.run_vars.inventory.hosts:
+        raise BadInput(f'kube_via names the host "{settings.via}", which is not in the inventory')
+    split = urlsplit(cluster.server)
+    port = split.port or (443 if split.scheme == "https" else 80)
+    connection = connect(target_of(Scope(scope.run_vars, settings.via)))
+    return Transport(cluster, forward_through(connection, split.hostname or "", port).address)
+
+
 def _files(settings: KubeSettings) -> list[Path]:
     listed = [part for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part] or [
         "~/.kube/config"
@@ -120,7 +144,7 @@ class _Kubeconfig:
 
     @classmethod
     def read(cls, files: list[Path]) -> _Kubeconfig:
-        found: dict[str, dict[str, tuple[Mapping[str, Any], Path]]] = {
+        entries_by_kind: dict[str, dict[str, tuple[Mapping[str, Any], Path]]] = {
             "clusters": {},
             "users": {},
             "contexts": {},
@@ -129,23 +153,29 @@ class _Kubeconfig:
         for file in files:
             content = kubeconfig_shape.read(file)
             current = current or str(content.get("current-context") or "")
-            for kind, entries in found.items():
+            for kind, entries in entries_by_kind.items():
                 for entry in content.get(kind) or ():
                     entries.setdefault(str(entry.get("name")), (entry.get(kind[:-1]) or {}, file))
-        return cls(found["clusters"], found["users"], found["contexts"], current, tuple(files))
+        return cls(
+            entries_by_kind["clusters"],
+            entries_by_kind["users"],
+            entries_by_kind["contexts"],
+            current,
+            tuple(files),
+        )
 
     def access(self, wanted: str) -> Access:
         name = wanted or self.current
         place = Place(", ".join(map(str, self.files)))
         if name not in self.contexts:
-            there = ", ".join(sorted(self.contexts)) or "none"
+            contexts = ", ".join(sorted(self.contexts)) or "none"
             raise BadInput(
                 (
-                    f'there is no context "{name}"; there are: {there}'
+                    f'there is no context "{name}"; there are: {contexts}'
                     if name
                     else (
                         "no current-context is set; set the variable kube_context to one of:"
-                        f" {there}"
+                        f" {contexts}"
                     )
                 ),
                 place,
@@ -190,15 +220,15 @@ class _Kubeconfig:
         name: str,
         file: Path,
     ) -> tuple[Mapping[str, Any], Path]:
-        wanted = str(context.get(kind) or "")
-        if wanted not in entries:
-            if kind == "user" and not wanted:
+        referred = str(context.get(kind) or "")
+        if referred not in entries:
+            if kind == "user" and not referred:
                 return {}, file
             raise BadInput(
-                f'the context "{name}" speaks of the {kind} "{wanted}", which is not there',
+                f'the context "{name}" speaks of the {kind} "{referred}", which is not there',
                 Place(str(file)),
             )
-        return entries[wanted]
+        return entries[referred]
 
 
 def _place(entry: Mapping[str, Any], key: str, file: Path) -> Place:

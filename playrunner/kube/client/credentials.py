@@ -14,10 +14,11 @@ from typing import Any
 
 from playrunner.errors import BadInput, Place
 from playrunner.kube.client.kubeconfig_shape import header
+from playrunner.project import install_extra
 from playrunner.text.answers import BadAnswer, Shape, fitting
 from playrunner.text.documents import parse_json
 
-COMMAND_SECONDS = 60  # a token command that takes longer waits for somebody to type
+COMMAND_SECONDS = 60  # a token command that takes longer waits for input
 EARLY_SECONDS = 60.0  # a token is not used in its last minute
 _EXEC_CREDENTIAL: Shape = {
     "status!": {
@@ -50,7 +51,7 @@ class Credentials:
 
 
 class TokenFile(Credentials):
-    """A token in a file that somebody else keeps fresh."""
+    """A token in a file that another program keeps fresh."""
 
     def __init__(self, file: Path) -> None:
         super().__init__()
@@ -125,7 +126,7 @@ class ExecCommand(Credentials):
 
     def _said(self) -> dict[str, Any]:
         entry = self._entry
-        words = [str(entry.get("command", "")), *map(str, entry.get("args") or ())]
+        argv = [str(entry.get("command", "")), *map(str, entry.get("args") or ())]
         spec: dict[str, Any] = {"interactive": False}
         if entry.get("provideClusterInfo"):
             spec["cluster"] = {
@@ -140,7 +141,7 @@ class ExecCommand(Credentials):
         }
         try:
             ran = subprocess.run(
-                words,
+                argv,
                 env=environment,
                 capture_output=True,
                 check=False,
@@ -156,21 +157,21 @@ class ExecCommand(Credentials):
             ) from None
         complaint = " ".join((ran.stderr or ran.stdout).decode(errors="replace").split())[-500:]
         if ran.returncode:
-            raise BadInput(f"no token: {' '.join(words[:3])} ... says: {complaint}", self._place)
+            raise BadInput(f"no token: {' '.join(argv[:3])} ... says: {complaint}", self._place)
         try:
-            said: dict[str, Any] = fitting(
-                parse_json(ran.stdout, words[0]), _EXEC_CREDENTIAL, words[0]
+            credential: dict[str, Any] = fitting(
+                parse_json(ran.stdout, argv[0]), _EXEC_CREDENTIAL, argv[0]
             )
         except (BadInput, BadAnswer) as error:
             raise BadInput(
-                f"the command {words[0]} printed no ExecCredential ({error}); it says: {complaint}",
+                f"the command {argv[0]} printed no ExecCredential ({error}); it says: {complaint}",
                 self._place,
             ) from None
-        return said
+        return credential
 
 
 class AuthProvider(Credentials):
-    """An older kind of entry (oidc, gcp, azure): the `kubernetes` package knows how to refresh it."""
+    """An older kind of entry (oidc, gcp, azure), which the `kubernetes` package can refresh."""
 
     def __init__(self, file: Path, context: str) -> None:
         super().__init__()
@@ -183,7 +184,7 @@ class AuthProvider(Credentials):
             except ImportError:
                 raise BadInput(
                     "an auth-provider entry needs the kubernetes package;"
-                    ' install it with: pip install "playrunner[k8s]"'
+                    f" install it with: {install_extra('k8s')}"
                 ) from None
             loaded = client.Configuration()
             try:

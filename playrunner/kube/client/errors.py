@@ -1,5 +1,5 @@
-"""What an API server refuses, in our words: who may not do what, which field is wrong, who owns it,
-and what to do next."""
+"""Errors of the API server in plain words: which right is missing, which field is wrong, who owns
+it, and what to do next."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _TYPED = (
     "error decoding",
     "unmarshal",
 )
+_WEBHOOK_SILENT = ("failed calling webhook", "failed calling admission webhook")
 _MANAGER = re.compile(r'conflict with "([^"]*)"')
 MOST_CAUSES = 6  # of one refusal
 
@@ -29,10 +30,10 @@ class KubeError(Refused):
         self, status: int, body: Mapping[str, Any], verb: str, what: str, who: str = ""
     ) -> None:
         self.status, self.body, self.verb, self.what = status, body, verb, what
-        self.said = " ".join(str(body.get("message") or "").split())
+        self.message = " ".join(str(body.get("message") or "").split())
         reason = str(body.get("reason") or "")
         super().__init__(
-            _words(self, reason, who),
+            _text(self, reason, who),
             reason or str(status),
             not_found=status == 404,
             already=reason == "AlreadyExists",
@@ -40,39 +41,47 @@ class KubeError(Refused):
 
     @property
     def causes(self) -> list[Mapping[str, Any]]:
+        causes = self._details.get("causes")
+        listed = causes if isinstance(causes, list) else []
+        return [cause for cause in listed if isinstance(cause, Mapping)]
+
+    @property
+    def missing_kind(self) -> str:
+        """The plural of what was not found: namespaces, where an object's namespace is missing."""
+        return str(self._details.get("kind") or "") if self.not_found else ""
+
+    @property
+    def _details(self) -> Mapping[str, Any]:
         details = self.body.get("details")
-        found = details.get("causes") if isinstance(details, Mapping) else None
-        return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+        return details if isinstance(details, Mapping) else {}
 
     @property
     def conflict(self) -> bool:
-        """Somebody else owns a field that we speak of."""
+        """Another field manager owns a field that we declare."""
         return self.status == 409 and any(
             cause.get("reason") == "FieldManagerConflict" for cause in self.causes
         )
 
     @property
     def webhook_silent(self) -> bool:
-        """An admission webhook was to be asked and did not answer: a moment later it may."""
-        return (
-            "failed calling webhook" in self.said or "failed calling admission webhook" in self.said
-        )
+        """An admission webhook did not answer; it may a moment later."""
+        return any(text in self.message for text in _WEBHOOK_SILENT)
 
     @property
     def invalid(self) -> bool:
         """The object itself is wrong, whenever and wherever it is applied."""
         return self.status in (400, 422) or (
-            self.status == 500 and any(words in self.said for words in _TYPED)
+            self.status == 500 and any(words in self.message for words in _TYPED)
         )
 
     @property
     def terminating(self) -> bool:
-        """Its namespace is on its way out."""
-        return self.status == 403 and "being terminated" in self.said
+        """Its namespace is being deleted."""
+        return self.status == 403 and "being terminated" in self.message
 
     @property
     def passing(self) -> bool:
-        """Whether the server itself may answer otherwise a moment later."""
+        """Whether the same call may succeed a moment later."""
         if self.status == 500:
             return not self.invalid and not self.webhook_silent
         return self.status in (429, 502, 503, 504)
@@ -88,8 +97,8 @@ def problem(status: int, data: bytes, verb: str, what: str, who: str = "") -> Ku
     return KubeError(status, body, verb, what, who)
 
 
-def _words(error: KubeError, reason: str, who: str) -> str:
-    status, said, what = error.status, error.said, f"{error.verb} {error.what}"
+def _text(error: KubeError, reason: str, who: str) -> str:
+    status, message, what = error.status, error.message, f"{error.verb} {error.what}"
     if status == 401:
         return (
             f"{what}: the API server does not accept {who or 'these credentials'} (401); log in"
@@ -99,33 +108,33 @@ def _words(error: KubeError, reason: str, who: str) -> str:
     if error.conflict:
         return _conflict(error)
     if error.webhook_silent:
-        return f"{what}: {said}"
+        return f"{what}: {message}"
     if error.invalid:
         return f"{what}: {_fields(error)}"
-    if status == 403 and "cannot" in said:
+    if status == 403 and "cannot" in message:
         return (
-            f"{what}: {said}; give it the right (a Role or ClusterRole with this verb), or use"
+            f"{what}: {message}; give it the right (a Role or ClusterRole with this verb), or use"
             " another kube_context"
         )
-    if status == 404 and not said:
+    if status == 404 and not message:
         return f"{what}: not found"
-    return f"{what}: {said or reason or status}"
+    return f"{what}: {message or reason or status}"
 
 
 def _conflict(error: KubeError) -> str:
     owners: dict[str, list[str]] = {}
     for cause in error.causes:
-        found = _MANAGER.search(str(cause.get("message", "")))
-        owners.setdefault(found[1] if found else str(cause.get("message")), []).append(
+        manager = _MANAGER.search(str(cause.get("message", "")))
+        owners.setdefault(manager[1] if manager else str(cause.get("message")), []).append(
             str(cause.get("field", ""))
         )
-    told = "; ".join(
+    owned = "; ".join(
         f'"{owner}" owns {", ".join(fields[:MOST_CAUSES])}' for owner, fields in owners.items()
     )
     return (
-        f"{error.verb} {error.what}: {told}; take these fields out of the declaration, or take them"
-        f" over with force: true (kubectl get {error.what} -o yaml --show-managed-fields shows who"
-        " owns what)"
+        f"{error.verb} {error.what}: {owned}; take these fields out of the declaration, or take"
+        f" them over with force: true (kubectl get {error.what} -o yaml --show-managed-fields shows"
+        " who owns what)"
     )
 
 
@@ -136,4 +145,4 @@ def _fields(error: KubeError) -> str:
         if cause.get("field")
     ]
     more = f" (and {len(causes) - MOST_CAUSES} more)" if len(causes) > MOST_CAUSES else ""
-    return ("; ".join(dict.fromkeys(causes[:MOST_CAUSES])) + more) if causes else error.said
+    return ("; ".join(dict.fromkeys(causes[:MOST_CAUSES])) + more) if causes else error.message

@@ -47,7 +47,7 @@ KUBECONFIG: Shape = {
     "contexts": [{"name!": str, "context": _CONTEXT}],
 }
 REMEDY = (
-    'correct it, or have it written anew ("aws eks update-kubeconfig", "gcloud container clusters'
+    'correct it, or write it again ("aws eks update-kubeconfig", "gcloud container clusters'
     ' get-credentials")'
 )
 _NAMES = {dict: "a mapping", list: "a list", str: "text", bool: "true or false"}

@@ -7,9 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 from urllib.parse import quote
+
+from playrunner.text.did_you_mean import nearest
 
 AGAIN_SECONDS = 1.0  # a kind that was not there a second ago may have come with a CRD since
 
@@ -45,7 +46,7 @@ def group_of(api_version: str) -> str:
 
 
 def defined_by(crd: Mapping[str, Any]) -> list[Resource]:
-    """The kinds that a CustomResourceDefinition brings."""
+    """The kinds that a CustomResourceDefinition defines."""
     spec = crd.get("spec") or {}
     names = spec.get("names") or {}
     return [
@@ -81,9 +82,9 @@ class Discovery:
     def suggestion(self, get: Get, api_version: str, kind: str) -> str:
         """What may have been meant by a kind that is not there."""
         here = self._version(get, api_version, float("-inf"))
-        close = get_close_matches(kind, here, 1, 0.6)
+        close = nearest(kind, here)
         if close:
-            return f'; did you mean kind "{close[0]}"?'
+            return f'; did you mean kind "{close}"?'
         elsewhere = [
             version
             for version in _all_versions(get)
@@ -93,8 +94,8 @@ class Discovery:
 
     def _version(self, get: Get, api_version: str, not_before: float) -> dict[str, Resource]:
         with self._lock:
-            door = self._asking.setdefault(api_version, threading.Lock())
-        with door:
+            version_lock = self._asking.setdefault(api_version, threading.Lock())
+        with version_lock:
             asked, known = self._versions.get(api_version, (float("-inf"), {}))
             if api_version not in self._versions or asked < not_before:
                 known = {**known, **_served(get, api_version)}
@@ -106,15 +107,15 @@ class Discovery:
 def _served(get: Get, api_version: str) -> dict[str, Resource]:
     listed = get("/api/v1" if api_version == "v1" else f"/apis/{quote(api_version)}") or {}
     return {
-        one["kind"]: Resource(
+        entry["kind"]: Resource(
             api_version,
-            one["kind"],
-            one["name"],
-            bool(one.get("namespaced")),
-            frozenset(one.get("verbs") or ()),
+            entry["kind"],
+            entry["name"],
+            bool(entry.get("namespaced")),
+            frozenset(entry.get("verbs") or ()),
         )
-        for one in listed.get("resources") or ()
-        if "/" not in one["name"]
+        for entry in listed.get("resources") or ()
+        if "/" not in entry["name"]
     }
 
 

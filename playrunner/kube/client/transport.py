@@ -1,5 +1,5 @@
-"""Requests to one API server over connections that stay open; what goes wrong on the way is told
-apart from what it refuses.
+"""Requests to one API server over connections that stay open; connection errors and
+refusals are different errors.
 
 Written over http.client: the libraries people use instead take longer to import than a run takes
 that has nothing to do.
@@ -79,9 +79,9 @@ class Transport:
             connection = self._taken()
             try:
                 answer = self._asked(connection, method, self._target(path, query), data, headers)
-                found = answers.gathered(answer.read, source)
+                body_read = answers.gathered(answer.read, source)
                 if answer.length:  # read piece by piece, one that is cut off says nothing of it
-                    raise http.client.IncompleteRead(found, answer.length)
+                    raise http.client.IncompleteRead(body_read, answer.length)
             except (http.client.HTTPException, OSError) as error:
                 connection.close()
                 raise NoAnswer(_reason(error)) from None
@@ -94,7 +94,7 @@ class Transport:
                 with self._lock:
                     self._idle.append(connection)
         packed = answer.getheader("Content-Encoding") == "gzip"
-        return answer.status, answer.headers, _unpacked(found, source) if packed else found
+        return answer.status, answer.headers, _unpacked(body_read, source) if packed else body_read
 
     def source(self, path: str) -> str:
         """Who answers, for messages."""
@@ -115,16 +115,16 @@ class Transport:
             raise NoAnswer(_reason(error)) from None
 
     def headers(self, more: Mapping[str, str]) -> dict[str, str]:
-        found = {
+        headers = {
             "Host": self._authority,
             "Accept": "application/json",
             "User-Agent": "playrunner",
             **more,
         }
         if self._packed:
-            found["Accept-Encoding"] = "gzip"
+            headers["Accept-Encoding"] = "gzip"
         authorization = self.access.credentials.authorization()
-        return {**found, "Authorization": authorization} if authorization else found
+        return {**headers, "Authorization": authorization} if authorization else headers
 
     def connection(self, seconds: float = READ_SECONDS) -> http.client.HTTPConnection:
         """A new one, open."""
@@ -134,7 +134,7 @@ class Transport:
         except ssl.SSLCertVerificationError as error:
             raise HostUnreachable(
                 f"{self.access.server}: its certificate is not the one the kubeconfig expects:"
-                f" {error.verify_message}; make the kubeconfig anew, or check that this is the"
+                f" {error.verify_message}; write the kubeconfig again, or check that this is the"
                 " right cluster"
             ) from None
         except (http.client.HTTPException, OSError) as error:
@@ -216,12 +216,12 @@ class Stream:
             if rest and not whole:
                 yield bytes(rest)
         except (http.client.HTTPException, OSError, ValueError, AttributeError):
-            return  # it dropped, or was closed meanwhile: whoever reads goes on from the last line
+            return  # the connection broke or was closed: the reader goes on from the last line
         finally:
             self.close()
 
     def close(self) -> None:
-        """Also wakes whoever waits for the next line."""
+        """Also ends a read that waits for the next line."""
         try:
             if self._socket is not None:
                 self._socket.shutdown(socket.SHUT_RDWR)
@@ -242,17 +242,17 @@ def _socket_of(connection: http.client.HTTPConnection, answer: http.client.HTTPR
 
 
 def _unpacked(data: bytes, source: str) -> bytes:
-    """A small answer may unpack to a huge one: no more of it is unpacked than an answer may have."""
+    """The answer without its compression, up to the size that an answer may have."""
     unpacking = zlib.decompressobj(31)
     try:
-        found = unpacking.decompress(data, answers.MOST_BYTES)
+        unpacked = unpacking.decompress(data, answers.MOST_BYTES)
     except zlib.error as error:
         raise BadAnswer(f"{source} answered what it calls gzip and is not: {error}") from None
     if unpacking.unconsumed_tail:
         raise BadAnswer(f"{source} answered more than {answers.MOST_BYTES >> 20} MiB")
     if not unpacking.eof:
         raise BadAnswer(f"{source} answered half of a gzip stream")
-    return found
+    return unpacked
 
 
 def _tls(access: Access) -> ssl.SSLContext:

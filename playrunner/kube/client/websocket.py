@@ -8,6 +8,7 @@ from typing import Any
 
 from playrunner.errors import BadInput
 from playrunner.kube.client.transport import Transport
+from playrunner.project import install_extra
 from playrunner.text import answers
 from playrunner.text.answers import BadAnswer
 
@@ -21,7 +22,7 @@ def library(what: str) -> Any:
         import websocket
     except ImportError:
         raise BadInput(
-            f'{what} needs websocket-client; install it with: pip install "playrunner[k8s]"'
+            f"{what} needs websocket-client; install it with: {install_extra('k8s')}"
         ) from None
     return websocket
 
@@ -34,7 +35,7 @@ def opened(websocket: Any, transport: Transport, path: str, seconds: float, time
         if key in ("Authorization", "User-Agent")
     }
     metered = _Metered(transport.connection(seconds).sock, websocket.WebSocketProtocolException)
-    found = websocket.create_connection(
+    socket = websocket.create_connection(
         f"wss://{transport.server_name}{path}",
         header=headers,
         socket=metered,
@@ -43,22 +44,22 @@ def opened(websocket: Any, transport: Transport, path: str, seconds: float, time
         timeout=timeout,
         redirect_limit=0,
     )  # with redirects, the authorization would go along to wherever the server says
-    if found.getstatus() != 101:
-        found.shutdown()
+    if socket.getstatus() != 101:
+        socket.shutdown()
         raise BadAnswer(
-            f"{transport.source(path.partition('?')[0])} answered {found.getstatus()} and leads"
+            f"{transport.source(path.partition('?')[0])} answered {socket.getstatus()} and leads"
             " elsewhere, which no API server does"
         )
     metered.deadline = float("inf")  # from here on, who reads says how long
-    strict = found.frame_buffer.recv_strict
+    strict = socket.frame_buffer.recv_strict
 
     def bounded(size: int) -> Any:
         if size > MOST_FRAME:
             raise websocket.WebSocketProtocolException(f"a frame of {size} bytes")
         return strict(size)
 
-    found.frame_buffer.recv_strict = bounded
-    return found
+    socket.frame_buffer.recv_strict = bounded
+    return socket
 
 
 class _Metered:

@@ -4,12 +4,12 @@ call and never stored."""
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from playrunner.cloud.resource import CloudModule
 from playrunner.hostside.state import Change, State
 from playrunner.kube.kubeconfig import file
+from playrunner.project import CODE
 
 _PARTS = ("cluster", "user", "context")
 
@@ -25,7 +25,7 @@ class KubeContext(CloudModule):
     name: str
     path: str
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: object) -> State | None:
         content = file.read(file.place(self.path))
         found = {kind: file.entry(content, kind, self.name) for kind in _PARTS}
         return (
@@ -34,15 +34,17 @@ class KubeContext(CloudModule):
             else None
         )
 
-    def declared(self, server: str, authority: str, words: list[str], namespace: str = "") -> State:
-        """The three parts of a context; `words` are for the token command."""
+    def declared(
+        self, server: str, authority: str, arguments: list[str], namespace: str = ""
+    ) -> State:
+        """The three parts of a context; `arguments` are for the token command."""
         # Whoever calls kubectl may stand anywhere, so the token command must be found from
         # anywhere.
-        home = [{"name": "PYTHONPATH", "value": str(Path(__file__).resolve().parents[3])}]
+        home = [{"name": "PYTHONPATH", "value": str(CODE)}]
         command = {
             "apiVersion": "client.authentication.k8s.io/v1beta1",
             "command": sys.executable,
-            "args": ["-m", self.token_command, *words],
+            "args": ["-m", self.token_command, *arguments],
             "env": home,
             "interactiveMode": "Never",
             "provideClusterInfo": False,
@@ -58,7 +60,7 @@ class KubeContext(CloudModule):
             "context": context,
         }
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: object, change: Change) -> None:
         wanted = change.after or {}
         with file.editing(file.place(self.path)) as content:
             for kind in _PARTS:
@@ -68,8 +70,8 @@ class KubeContext(CloudModule):
             elif change.removes and content.get("current-context") == self.name:
                 del content["current-context"]
 
-    def ours(self, ctx: Any, state: State) -> bool:
-        """A context that asks us for its tokens is one we made; half of one belongs to nobody."""
+    def ours(self, ctx: object, state: State) -> bool:
+        """A context that asks us for its tokens is one we made; half of one has no owner."""
         user = state.get("user")
         return user is None or self.token_command in ((user.get("exec") or {}).get("args") or ())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ import yaml
 
 from playrunner.hostside.module import Failed
 from playrunner.kube.client import kubeconfig_shape
+from playrunner.text import atomic_write
 from playrunner.text.answers import plain
 
 _LISTS = ("clusters", "users", "contexts")
@@ -53,7 +53,7 @@ def editing(file: Path) -> Iterator[dict[str, Any]]:
     from filelock import SoftFileLock, Timeout
 
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = f"{file}.lock"  # the file that kubectl, too, makes and removes while it writes
+    lock = f"{file}.lock"  # the lock file that kubectl uses while it writes
     try:
         with SoftFileLock(lock, timeout=LOCK_SECONDS):
             content = {"apiVersion": "v1", "kind": "Config", **read(file)}
@@ -61,23 +61,8 @@ def editing(file: Path) -> Iterator[dict[str, Any]]:
             if set(content) <= _FRAME and not any(content.get(kind) for kind in _LISTS):
                 file.unlink(missing_ok=True)  # nothing is left in it
             else:
-                _write(file, content)
+                atomic_write.write_text(file, yaml.safe_dump(content, sort_keys=False), mode=0o600)
     except Timeout:
         raise Failed(
             f"{lock} is there, so another program writes the file; if none does, delete {lock}"
         ) from None
-
-
-def _write(file: Path, content: dict[str, Any]) -> None:
-    descriptor, scrap = tempfile.mkstemp(
-        dir=file.parent, prefix=f".{file.name}."
-    )  # made readable by the owner alone
-    try:
-        with os.fdopen(descriptor, "w") as stream:
-            yaml.safe_dump(content, stream, sort_keys=False)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(scrap, file)
-    except BaseException:
-        os.unlink(scrap)
-        raise

@@ -1,19 +1,39 @@
-"""What the nodes of a group must offer, and what one lacks: from the group's declaration and the
-table of instance types."""
+"""What the nodes of a group must offer, by the group's declaration and the table of instance
+types, and what a node offers and lacks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from playrunner.cloud.instance_types import EFA, HUGE_PAGES, instance
-from playrunner.kube.nodes.quantity import amount
-from playrunner.kube.watch.readiness import verdict
+from playrunner.kube.client.client import Kube
+from playrunner.kube.nodes.edit import NODES
+from playrunner.kube.watch.readiness import allocatable, readiness_of
+from playrunner.kube.watch.watch import Collection, watch_until
 
 GROUP_LABELS = ("eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepool")
 TYPE_LABELS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 MEBIBYTE = 1 << 20
+FADING_SECONDS = 15.0  # a node goes on offering devices for a moment after their plugin is gone
+_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|[kMGTPE]i?|Ki)?")
+_UNITS = {
+    "m": 0.001,
+    "k": 1e3,
+    "M": 1e6,
+    "G": 1e9,
+    "T": 1e12,
+    "P": 1e15,
+    "E": 1e18,
+    "Ki": 2.0**10,
+    "Mi": 2.0**20,
+    "Gi": 2.0**30,
+    "Ti": 2.0**40,
+    "Pi": 2.0**50,
+    "Ei": 2.0**60,
+}
 
 Node = Mapping[str, Any]
 
@@ -41,38 +61,38 @@ class Group:
 
     def offers(self, node: Node) -> dict[str, int]:
         """How much of each resource a node of the group must have for pods."""
-        known = instance(type_of(node))
-        wanted = {known.device: known.accelerators} if known and known.device else {}
+        machine = instance(type_of(node))
+        required = {machine.device: machine.accelerators} if machine and machine.device else {}
         if self.efa:
-            wanted[EFA] = (
-                int(self.efa) if not isinstance(self.efa, bool) else known.efa if known else 1
+            required[EFA] = (
+                int(self.efa) if not isinstance(self.efa, bool) else machine.efa if machine else 1
             )
         pages = (
             self.hugepages_mib
             if self.hugepages_mib is not None
-            else known.huge_pages_mib
-            if known and self.efa
+            else machine.huge_pages_mib
+            if machine and self.efa
             else 0
         )
-        wanted |= {HUGE_PAGES: pages * MEBIBYTE} if pages else {}
-        return {**wanted, **{name: int(count) for name, count in self.devices.items()}}
+        required |= {HUGE_PAGES: pages * MEBIBYTE} if pages else {}
+        return {**required, **{name: int(count) for name, count in self.devices.items()}}
 
 
 def groups_of(declared: Iterable[Mapping[str, Any]]) -> list[Group]:
-    """The declared groups; what else a declaration of a node group says is passed over. A node of
-    none of them is held to the table alone."""
-    found = [
+    """The declared groups, and last one for nodes of no group, which are held to the table alone.
+    Other settings of a node group are ignored."""
+    groups = [
         Group(
-            str(one.get("name") or ""),
-            one.get("selector") or {},
-            one.get("devices") or {},
-            one.get("efa") or False,
-            None if one.get("hugepages_mib") is None else int(one["hugepages_mib"]),
-            tuple(one.get("modules") or ()),
+            str(entry.get("name") or ""),
+            entry.get("selector") or {},
+            entry.get("devices") or {},
+            entry.get("efa") or False,
+            None if entry.get("hugepages_mib") is None else int(entry["hugepages_mib"]),
+            tuple(entry.get("modules") or ()),
         )
-        for one in declared
+        for entry in declared
     ]
-    return [*found, Group()]
+    return [*groups, Group()]
 
 
 def group_of(node: Node, groups: Sequence[Group]) -> Group:
@@ -80,16 +100,44 @@ def group_of(node: Node, groups: Sequence[Group]) -> Group:
 
 
 def shortfalls(node: Node, group: Group, loaded: Mapping[str, Iterable[str]]) -> list[str]:
-    """Everything that a node lacks, in words; `loaded` are the kernel modules found on each node."""
-    said = verdict({"kind": "Node", **node})
-    found = [] if said.ready else [said.missing or said.broken]
-    there = (node.get("status") or {}).get("allocatable") or {}
-    for name, wanted in group.offers(node).items():
-        offered = amount(there.get(name, 0)) or 0
-        if offered < wanted:
-            found.append(f"offers {_written(name, offered)} of {_written(name, wanted)} {name}")
+    """Everything a node lacks, in words; `loaded` are the kernel modules found on each node."""
+    readiness = readiness_of({"kind": "Node", **node})
+    lacking = [] if readiness.ready else [readiness.missing or readiness.broken]
+    offers = (node.get("status") or {}).get("allocatable") or {}
+    for name, required in group.offers(node).items():
+        offered = amount(offers.get(name, 0)) or 0
+        if offered < required:
+            lacking.append(f"offers {_written(name, offered)} of {_written(name, required)} {name}")
     missing = set(group.modules) - set(loaded.get(name_of(node), ()))
-    return [*found, *(f"has no kernel module {module}" for module in sorted(missing))]
+    return [*lacking, *(f"has no kernel module {module}" for module in sorted(missing))]
+
+
+def still_offered(kube: Kube, resource: str, wait: bool, progress: Callable[[str], None]) -> str:
+    """Which nodes offer a resource, and go on doing so for a while; empty when none does."""
+
+    def offering(seen: dict[Collection, Any]) -> str:
+        names = sorted(
+            str(node["metadata"]["name"])
+            for objects in seen.values()
+            for node in objects.values()
+            if allocatable(node, resource)
+        )
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        return (
+            f"{', '.join(names[:3])}{more} offer{'s' if len(names) == 1 else ''} {resource} already"
+            if names
+            else ""
+        )
+
+    return watch_until(
+        kube, [Collection(NODES)], offering, FADING_SECONDS if wait else 0.0, progress
+    )
+
+
+def amount(quantity: object) -> float | None:
+    """The number of a quantity such as 500m, 5120Mi or 2k; None for what is no quantity."""
+    match = _QUANTITY.fullmatch(str(quantity))
+    return None if match is None else float(match[1]) * _UNITS.get(match[2] or "", 1)
 
 
 def name_of(node: Node) -> str:

@@ -34,15 +34,15 @@ def moves(pod: Mapping[str, Any]) -> bool:
 
 
 def objection(pods: Sequence[Mapping[str, Any]], lone: bool, scratch: bool) -> str:
-    """Why these must not be moved without being asked for: nobody makes them again, or their data
-    goes with them."""
+    """Why these pods must not be evicted by default: no controller creates them again, or their
+    data is deleted with them."""
     for pod in pods:
         meta, volumes = pod["metadata"], pod.get("spec", {}).get("volumes") or ()
         name = f"{meta['namespace']}/{meta['name']}"
         if not lone and not _controller(pod):
             return (
-                f"pod {name} belongs to no controller, so nobody makes it again elsewhere; allow it"
-                " with lone_pods: true"
+                f"pod {name} belongs to no controller, so it is not created again elsewhere;"
+                " allow it with lone_pods: true"
             )
         if not scratch and any("emptyDir" in volume for volume in volumes):
             return (
@@ -105,8 +105,8 @@ def _evicted(kube: Kube, pod: Mapping[str, Any], version: str, grace: int | None
     except KubeError as error:
         if error.not_found or error.status == 409:
             return ""  # gone, or another pod of the same name by now
-        if error.status == 429 or (error.status == 500 and "disruption" in error.said):
-            return error.said
+        if error.status == 429 or (error.status == 500 and "disruption" in error.message):
+            return error.message
         raise
     return ""
 

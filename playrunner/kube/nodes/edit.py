@@ -11,7 +11,7 @@ from playrunner.kube.client.errors import KubeError
 from playrunner.kube.client.resource import Resource
 
 NODES = Resource("v1", "Node", "nodes", False)
-ATTEMPTS = 8  # the kubelet and controllers write to nodes, too
+ATTEMPTS = 8  # the kubelet and controllers also write to nodes
 
 
 def taints_of(node: Mapping[str, Any]) -> dict[str, str]:
@@ -22,7 +22,7 @@ def taints_of(node: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def mend(
+def update_node(
     kube: Kube,
     name: str,
     taints: Mapping[str, str | None],
@@ -30,22 +30,22 @@ def mend(
     annotations: Mapping[str, Any] | None = None,
     cordoned: bool | None = None,
 ) -> None:
-    """Set what is named, take off what is None, and leave everything else as it is."""
+    """Set what is named, remove what is None, and leave everything else as it is."""
     for attempt in range(ATTEMPTS):
         node = kube.call("GET", NODES.path(name=name))
-        there = {
+        by_key = {
             f"{taint['key']}:{taint['effect']}": taint
             for taint in node.get("spec", {}).get("taints") or ()
         }
         for key, value in taints.items():
-            there.pop(key, None)
+            by_key.pop(key, None)
             if value is not None:
-                there[key] = {
+                by_key[key] = {
                     "key": key.rpartition(":")[0],
                     "effect": key.rpartition(":")[2],
                     **({"value": value} if value else {}),
                 }
-        spec: dict[str, Any] = {"taints": list(there.values()) or None} if taints else {}
+        spec: dict[str, Any] = {"taints": list(by_key.values()) or None} if taints else {}
         if cordoned is not None:
             spec["unschedulable"] = True if cordoned else None
         meta: dict[str, Any] = {"resourceVersion": node["metadata"]["resourceVersion"]}
@@ -63,4 +63,4 @@ def mend(
         except KubeError as error:
             if error.status != 409 or attempt == ATTEMPTS - 1:
                 raise
-            kube.sleep(0.05 * (attempt + 1))  # somebody else wrote in between
+            kube.sleep(0.05 * (attempt + 1))  # another client wrote in between

@@ -13,6 +13,7 @@ from playrunner.errors import BadInput
 from playrunner.kube.client.client import Kube
 from playrunner.kube.client.errors import KubeError
 from playrunner.kube.client.resource import Resource
+from playrunner.project import program
 from playrunner.ssh.quarantine import Entry, who
 from playrunner.text.answers import BadAnswer, Shape, document, fitting
 
@@ -20,7 +21,7 @@ _MARKED: Shape = {"reason!": str, "since!": float, "until!": float, "who!": str,
 
 MARK = "playrunner.io/quarantine"  # the taint's key, and the annotation's
 NODES = Resource("v1", "Node", "nodes", False)
-ATTEMPTS = 8  # the kubelet and controllers write to nodes, too
+ATTEMPTS = 8  # the kubelet and controllers also write to nodes
 
 
 def entries(kube: Kube) -> dict[str, Entry]:
@@ -41,7 +42,7 @@ def put(kube: Kube, name: str, reason: str, seconds: float) -> Entry:
     def marked(node: dict[str, Any]) -> dict[str, Any]:
         cordoned = _said(node).get(
             "cordoned", bool(node["spec"].get("unschedulable"))
-        )  # by somebody else, and stays so
+        )  # by another user, and stays so
         taints = [*_other_taints(node), {"key": MARK, "value": "bad-node", "effect": "NoSchedule"}]
         return {
             "metadata": {
@@ -55,7 +56,7 @@ def put(kube: Kube, name: str, reason: str, seconds: float) -> Entry:
 
 
 def release(kube: Kube, name: str) -> bool:
-    """Take our mark off; whether it was there. What somebody else cordoned stays cordoned."""
+    """Take our mark off; whether it was there. A node that another user cordoned stays cordoned."""
     found = kube.get(NODES, "", name)
     if found is None or not _annotation(found):
         return False
@@ -91,22 +92,22 @@ def _write(kube: Kube, name: str, change: Callable[[dict[str, Any]], dict[str, A
         except KubeError as error:
             if error.not_found:
                 raise BadInput(
-                    f'there is no node "{name}" in the inventory or the cluster; see: invoke'
+                    f'there is no node "{name}" in the inventory or the cluster; see: {program()}'
                     " nodes.list"
                 ) from None
             if error.status != 409 or attempt == ATTEMPTS - 1:
                 raise
-            kube.sleep(0.05 * (attempt + 1))  # somebody else wrote in between
+            kube.sleep(0.05 * (attempt + 1))  # another client wrote in between
 
 
 def _entry(node: dict[str, Any]) -> Entry | None:
-    said = _said(node)
+    mark = _said(node)
     return (
         Entry(
             node["metadata"]["name"],
-            *(said[field] for field in ("reason", "since", "until", "who")),
+            *(mark[field] for field in ("reason", "since", "until", "who")),
         )
-        if said
+        if mark
         else None
     )
 

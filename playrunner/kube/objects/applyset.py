@@ -1,9 +1,8 @@
-"""A set: objects that are declared together, known again by a label, and listed in a record of
-their own.
+"""A set: objects that are declared together, carry one label, and are listed in a record.
 
-The record (a ConfigMap) says of which kinds and namespaces the set consists. It is written before
-anything is made and shortened after things were taken away, so that what an earlier declaration
-made is found again, and a set can be removed without its template.
+The record (a ConfigMap) lists the kinds and namespaces of the set's objects. It is written before
+anything is created and shortened after objects were deleted, so that objects of an earlier
+declaration are found again, and a set can be deleted without its template.
 """
 
 from __future__ import annotations
@@ -11,126 +10,30 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from playrunner.cloud.owner import Owner
 from playrunner.errors import BadInput
 from playrunner.hostside.module import Failed
 from playrunner.kube.client.client import Kube
-from playrunner.kube.client.resource import Resource, defined_by, group_of
+from playrunner.kube.client.resource import Resource, defined_by
 from playrunner.kube.objects.compare import CLUSTER, SET, marked
-from playrunner.kube.objects.manifest import Manifest, title
+from playrunner.kube.objects.manifest import Manifest
+from playrunner.kube.objects.set_objects import (
+    DeclaredObject,
+    Identity,
+    LiveObject,
+    ObservedSet,
+    RecordEntry,
+)
 
-FEW = 4  # so many objects are looked up one by one; more are listed with everything of their kind
+FEW = 4  # so many objects are read by name; more are listed with everything of their kind
+CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps", True)
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
-
-Ident = tuple[str, str, str, str]  # group, kind, namespace, name
-Home = tuple[str, str, str]  # apiVersion, kind, namespace
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """One object of the set as it is applied."""
-
-    manifest: Manifest
-    resource: Resource
-    body: dict[str, Any]
-    served: bool  # False while its definition, in the same set, is still to be made
-
-    @property
-    def api_version(self) -> str:
-        return self.resource.api_version
-
-    @property
-    def kind(self) -> str:
-        return self.resource.kind
-
-    @property
-    def namespace(self) -> str:
-        return str(self.body["metadata"].get("namespace") or "")
-
-    @property
-    def name(self) -> str:
-        return self.manifest.name
-
-    @property
-    def ident(self) -> Ident:
-        return group_of(self.api_version), self.kind, self.namespace, self.name
-
-    @property
-    def key(self) -> str:
-        return key_of(self.ident)
-
-
-@dataclass(frozen=True)
-class Live:
-    """One object as it was found."""
-
-    resource: Resource
-    thing: dict[str, Any]
-
-    @property
-    def api_version(self) -> str:
-        return self.resource.api_version
-
-    @property
-    def kind(self) -> str:
-        return self.resource.kind
-
-    @property
-    def namespace(self) -> str:
-        return str(self.thing["metadata"].get("namespace") or "")
-
-    @property
-    def name(self) -> str:
-        return str(self.thing["metadata"]["name"])
-
-    @property
-    def ident(self) -> Ident:
-        return group_of(self.api_version), self.kind, self.namespace, self.name
-
-    @property
-    def key(self) -> str:
-        return key_of(self.ident)
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        return self.thing["metadata"].get("labels") or {}
-
-    @property
-    def title(self) -> str:
-        return title(self.thing)
-
-
-def key_of(ident: Ident) -> str:
-    """How an object is called in states and diffs: Deployment kube-system/x, Job.batch.volcano.sh
-    default/y."""
-    group, kind, namespace, name = ident
-    own = "." in group and not group.endswith(".k8s.io")
-    return f"{kind}{f'.{group}' if own else ''} {f'{namespace}/' if namespace else ''}{name}"
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What was found of a set."""
-
-    wanted: dict[Ident, Wanted] = field(default_factory=dict)
-    ours: dict[Ident, Live] = field(default_factory=dict)  # carry the set's label, declared or not
-    foreign: dict[Ident, Live] = field(default_factory=dict)  # declared, there, and not ours
-    homes: frozenset[Home] | None = None  # what the record says; None without one
-
-    @property
-    def stale(self) -> list[Live]:
-        """Ours, and not declared any more."""
-        return [live for ident, live in self.ours.items() if ident not in self.wanted]
-
-    def live(self, ident: Ident) -> Live | None:
-        return self.ours.get(ident) or self.foreign.get(ident)
 
 
 class ObjectSet:
-    """One set in one cluster."""
+    """A set of objects in a cluster."""
 
     def __init__(
         self, kube: Kube, owner: Owner, name: str, record_namespace: str = "default"
@@ -140,163 +43,155 @@ class ObjectSet:
                 f'a set cannot be called "{name}"; its name is made of small letters, digits,'
                 " dashes and dots"
             )
-        self.kube, self.owner, self.name, self.record_namespace = (
-            kube,
-            owner,
-            name,
-            record_namespace,
-        )
+        self.kube, self.owner, self.name = kube, owner, name
+        self.record_namespace = record_namespace
         self.labels = {CLUSTER: owner.cluster, SET: name}
         self.selector = ",".join(f"{key}={value}" for key, value in self.labels.items())
         self._record_name = f"playrunner-{owner.cluster.lower()}-{name}"
 
-    def look(self, manifests: Sequence[Manifest], namespace: str) -> Seen:
-        """What there is of the set, with one LIST per kind and namespace where the set is there
-        already."""
-        record = self._configmaps.path(self.record_namespace, self._record_name)
-        versions = sorted({one.api_version for one in manifests})
-        first = self.kube.together(
+    def observe(self, manifests: Sequence[Manifest], namespace: str) -> ObservedSet:
+        """The set as declared and as it is, with one LIST per kind and namespace once the set
+        exists."""
+        record_path = CONFIG_MAPS.path(self.record_namespace, self._record_name)
+        versions = sorted({manifest.api_version for manifest in manifests})
+        record, *_ = self.kube.together(
             lambda ask: ask(),
             [
-                lambda: self.kube.read(record),
+                lambda: self.kube.read(record_path),
                 *(lambda version=version: self.kube.resource(version, "") for version in versions),
             ],
         )
-        homes = _homes(first[0]) if first[0] else None
-        wanted = {one.ident: one for one in self._wanted(manifests, namespace)}
-        found = self._labelled(wanted.values(), homes) if homes is not None else {}
-        found.update(
-            self._unlabelled(
-                [one for ident, one in wanted.items() if ident not in found and one.served]
-            )
-        )
-        ours = {ident: live for ident, live in found.items() if self._is_ours(live)}
-        foreign = {
-            ident: live for ident, live in found.items() if ident in wanted and ident not in ours
+        recorded = _entries_in(record) if record else None
+        declared = {
+            declared.identity: declared for declared in self._declared_objects(manifests, namespace)
         }
-        return Seen(wanted, ours, foreign, homes)
+        live = self._labelled(declared.values(), recorded) if recorded is not None else {}
+        live |= self._by_name(
+            [
+                declared
+                for identity, declared in declared.items()
+                if identity not in live and declared.served
+            ]
+        )
+        ours = {identity: found for identity, found in live.items() if self._is_ours(found)}
+        foreign = {
+            identity: found
+            for identity, found in live.items()
+            if identity in declared and identity not in ours
+        }
+        return ObservedSet(declared, ours, foreign, recorded)
 
-    def remember(self, homes: Iterable[Home], known: frozenset[Home] | None) -> None:
-        """Have the record say so, unless it does."""
-        wanted = frozenset(homes)
-        if wanted == known:
+    def write_record(
+        self, entries: frozenset[RecordEntry], recorded: frozenset[RecordEntry] | None
+    ) -> None:
+        """Make the record list these entries, unless it does."""
+        if entries == recorded:
             return
-        data = {"objects": json.dumps(sorted(wanted), separators=(",", ":"))}
         body = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"name": self._record_name},
-            "data": data,
+            "data": {"objects": json.dumps(sorted(entries), separators=(",", ":"))},
         }
         self.kube.apply(
-            self._configmaps,
+            CONFIG_MAPS,
             marked(body, self.labels, self.owner.run, self.record_namespace),
             force=True,
         )
 
-    def forget(self) -> None:
-        self.kube.delete(self._configmaps, self.record_namespace, self._record_name)
+    def delete_record(self) -> None:
+        self.kube.delete(CONFIG_MAPS, self.record_namespace, self._record_name)
 
-    @property
-    def _configmaps(self) -> Resource:
-        return Resource("v1", "ConfigMap", "configmaps", True)
-
-    def _wanted(self, manifests: Sequence[Manifest], namespace: str) -> list[Wanted]:
-        coming = {
-            (one.api_version, one.kind): one
+    def _declared_objects(
+        self, manifests: Sequence[Manifest], namespace: str
+    ) -> list[DeclaredObject]:
+        defined = {
+            (resource.api_version, resource.kind): resource
             for manifest in manifests
             if manifest.kind == "CustomResourceDefinition"
-            for one in defined_by(manifest.body)
+            for resource in defined_by(manifest.body)
         }
-        found = []
-        for one in manifests:
-            served = self.kube.resource(one.api_version, one.kind)
-            resource = served or coming.get((one.api_version, one.kind)) or self._unknown(one)
-            if one.namespace and not resource.namespaced:
+        objects = []
+        for manifest in manifests:
+            kind = manifest.api_version, manifest.kind
+            served = self.kube.resource(*kind)
+            resource = served or defined.get(kind) or self._required_resource(manifest)
+            if manifest.namespace and not resource.namespaced:
                 raise BadInput(
-                    f"metadata.namespace: {one.kind} objects belong to no namespace",
-                    one.place("metadata.namespace"),
+                    f"metadata.namespace: {manifest.kind} objects belong to no namespace",
+                    manifest.place("metadata.namespace"),
                 )
-            home = (
-                (one.namespace or namespace or self.kube.namespace) if resource.namespaced else ""
+            home = manifest.namespace or namespace or self.kube.namespace
+            body = marked(
+                manifest.body, self.labels, self.owner.run, home if resource.namespaced else ""
             )
-            found.append(
-                Wanted(
-                    one,
-                    resource,
-                    marked(one.body, self.labels, self.owner.run, home),
-                    served is not None,
-                )
-            )
-        return found
+            objects.append(DeclaredObject(manifest, resource, body, served is not None))
+        return objects
 
-    def _unknown(self, one: Manifest) -> Resource:
+    def _required_resource(self, manifest: Manifest) -> Resource:
         try:
-            return self.kube.known(one.api_version, one.kind)
+            return self.kube.known(manifest.api_version, manifest.kind)
         except Failed as error:
-            raise BadInput(f"kind: {error}", one.place("kind")) from None
+            raise BadInput(f"kind: {error}", manifest.place("kind")) from None
 
-    def _labelled(self, wanted: Iterable[Wanted], homes: frozenset[Home]) -> dict[Ident, Live]:
-        """Everything that carries the set's label, where the set is known to have objects."""
-        all_homes = {(one.resource, one.namespace) for one in wanted if one.served}
-        known = {
-            (resource.api_version, resource.kind, namespace) for resource, namespace in all_homes
-        }
-        for version, kind, namespace in homes - known:
+    def _labelled(
+        self, declared: Iterable[DeclaredObject], recorded: frozenset[RecordEntry]
+    ) -> dict[Identity, LiveObject]:
+        """Every object with the set's label, in the kinds and namespaces that are declared or
+        recorded."""
+        places = {(wanted.resource, wanted.namespace) for wanted in declared if wanted.served}
+        entries = {(resource.api_version, resource.kind, home) for resource, home in places}
+        for version, kind, namespace in recorded - entries:
             resource = self.kube.resource(version, kind)
             if resource:
-                all_homes.add((resource, namespace))
-        lists = self.kube.together(
-            lambda home: (home[0], self.kube.listing(home[0], home[1], self.selector)), all_homes
+                places.add((resource, namespace))
+        listings = self.kube.together(
+            lambda place: (place[0], self.kube.listing(place[0], place[1], self.selector)), places
         )
-        found = {}
-        for resource, listing in lists:
-            for thing in listing.items:
-                live = Live(resource, thing)
-                if (live.kind, live.name, live.namespace) != (
-                    "ConfigMap",
-                    self._record_name,
-                    self.record_namespace,
-                ):
-                    found[live.ident] = live
-        return found
-
-    def _unlabelled(self, missing: Sequence[Wanted]) -> dict[Ident, Live]:
-        """What there is of these whether it is ours or not: few are asked for by name, many are
-        listed."""
-        by_home: dict[tuple[Resource, str], list[Wanted]] = {}
-        for one in missing:
-            by_home.setdefault((one.resource, one.namespace), []).append(one)
-        many = [home for home, group in by_home.items() if len(group) > FEW]
-        few = [one for group in by_home.values() if len(group) <= FEW for one in group]
-        wanted = {one.ident for one in missing}
-        found = [
-            Live(resource, thing)
-            for resource, listing in self.kube.together(
-                lambda home: (home[0], self.kube.listing(home[0], home[1])), many
-            )
-            for thing in listing.items
+        record = "ConfigMap", self.record_namespace, self._record_name
+        objects = [
+            LiveObject(resource, body) for resource, listing in listings for body in listing.items
         ]
-        for one, thing in zip(
-            few,
-            self.kube.together(
-                lambda one: self.kube.get(one.resource, one.namespace, one.name), few
-            ),
-            strict=True,
-        ):
-            if thing is not None:
-                found.append(Live(one.resource, thing))
-        return {live.ident: live for live in found if live.ident in wanted}
+        return {
+            live.identity: live
+            for live in objects
+            if (live.kind, live.namespace, live.name) != record
+        }
 
-    def _is_ours(self, live: Live) -> bool:
+    def _by_name(self, declared: Sequence[DeclaredObject]) -> dict[Identity, LiveObject]:
+        """The live objects of these names, ours or not: few are read by name, many are listed."""
+        by_place: dict[tuple[Resource, str], list[DeclaredObject]] = {}
+        for item in declared:
+            by_place.setdefault((item.resource, item.namespace), []).append(item)
+        listed = [place for place, group in by_place.items() if len(group) > FEW]
+        few = [item for group in by_place.values() if len(group) <= FEW for item in group]
+        objects = [
+            LiveObject(resource, body)
+            for resource, listing in self.kube.together(
+                lambda place: (place[0], self.kube.listing(place[0], place[1])), listed
+            )
+            for body in listing.items
+        ]
+        bodies = self.kube.together(
+            lambda item: self.kube.get(item.resource, item.namespace, item.name), few
+        )
+        objects += [
+            LiveObject(item.resource, body)
+            for item, body in zip(few, bodies, strict=True)
+            if body is not None
+        ]
+        identities = {item.identity for item in declared}
+        return {live.identity: live for live in objects if live.identity in identities}
+
+    def _is_ours(self, live: LiveObject) -> bool:
         return all(live.labels.get(key) == value for key, value in self.labels.items())
 
 
-def homes_of(things: Iterable[Wanted | Live]) -> frozenset[Home]:
-    return frozenset((one.api_version, one.kind, one.namespace) for one in things)
+def record_entries(objects: Iterable[DeclaredObject | LiveObject]) -> frozenset[RecordEntry]:
+    return frozenset((item.api_version, item.kind, item.namespace) for item in objects)
 
 
-def _homes(record: Mapping[str, Any]) -> frozenset[Home]:
+def _entries_in(record: Mapping[str, Any]) -> frozenset[RecordEntry]:
     try:
         return frozenset(
             (str(version), str(kind), str(namespace))

@@ -13,16 +13,12 @@ from typing import Any
 
 from playrunner.text.answers import plain
 
-DECLARED, RUN = (
-    "playrunner.io/declared",
-    "playrunner.io/run",
-)  # annotations: what was declared, and by which run
+# Annotations: a fingerprint of the declaration, and the run that applied it
+DECLARED, RUN = "playrunner.io/declared", "playrunner.io/run"
 CLUSTER, SET = "playrunner.io/cluster", "playrunner.io/set"  # labels: whose it is
 
-_KEY = os.urandom(
-    16
-    # Hashes of secrets are good for this process only, so that nobody can try out values against them
-)
+# Hashes of secrets are valid in this process only, so that values cannot be guessed from them.
+_KEY = os.urandom(16)
 _BOOKKEEPING = (
     "managedFields",
     "resourceVersion",
@@ -40,7 +36,7 @@ def marked(
 ) -> dict[str, Any]:
     """A declaration as it is applied: with its namespace, our labels, and a note by which it is
     known again."""
-    found = (
+    applied = (
         _plain_secret(body)
         if body.get("kind") == "Secret" and body.get("stringData")
         else dict(body)
@@ -48,13 +44,13 @@ def marked(
     # Generators write `creationTimestamp: null`, which says nothing.
     meta = {key: value for key, value in body["metadata"].items() if value is not None}
     meta |= {"namespace": namespace} if namespace else {}
-    found["metadata"] = {
+    applied["metadata"] = {
         **meta,
         "labels": {**(meta.get("labels") or {}), **labels},
-        "annotations": {**(meta.get("annotations") or {}), DECLARED: _known_by(found), RUN: run},
+        "annotations": {**(meta.get("annotations") or {}), DECLARED: _known_by(applied), RUN: run},
     }
-    found.pop("status", None)  # not ours to declare
-    return found
+    applied.pop("status", None)  # not ours to declare
+    return applied
 
 
 def fingerprint(body: Mapping[str, Any]) -> str:

@@ -79,7 +79,7 @@ def title(body: Mapping[str, Any]) -> str:
 
 def parse(source: Source) -> list[Manifest]:
     """Every object of a text, lists taken apart; empty documents are passed over."""
-    found = []
+    manifests = []
     for line, text in _documents(source.text):
         try:
             value = parse_yaml(text, source.file, plain=True)
@@ -87,8 +87,8 @@ def parse(source: Source) -> list[Manifest]:
             within = error.place.line if error.place and error.place.line else 1
             raise BadInput(error.message, source.place(line + within)) from None
         if value is not None:
-            found += _objects(value, source, line)
-    return _checked(found)
+            manifests += _objects(value, source, line)
+    return _checked(manifests)
 
 
 def inline(definition: Any) -> list[Manifest]:
@@ -114,21 +114,26 @@ def _objects(value: Any, source: Source | None, line: int) -> list[Manifest]:
     return [Manifest(value, source, line)]
 
 
-def _checked(found: list[Manifest]) -> list[Manifest]:
+def _checked(manifests: list[Manifest]) -> list[Manifest]:
     seen: dict[tuple[str, str, str, str], Manifest] = {}
-    for one in found:
-        wrong = _complaint(one.body)
+    for manifest in manifests:
+        wrong = _complaint(manifest.body)
         if wrong:
-            raise BadInput(f"{wrong[0]}: {wrong[1]}", one.place(wrong[0]))
-        key = one.api_version.rpartition("/")[0], one.kind, one.namespace, one.name
+            raise BadInput(f"{wrong[0]}: {wrong[1]}", manifest.place(wrong[0]))
+        key = (
+            manifest.api_version.rpartition("/")[0],
+            manifest.kind,
+            manifest.namespace,
+            manifest.name,
+        )
         if key in seen:
             raise BadInput(
-                f"metadata.name: {one.title} is declared twice (also at"
+                f"metadata.name: {manifest.title} is declared twice (also at"
                 f" {seen[key].place('metadata.name')})",
-                one.place("metadata.name"),
+                manifest.place("metadata.name"),
             )
-        seen[key] = one
-    return found
+        seen[key] = manifest
+    return manifests
 
 
 def _complaint(body: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -176,15 +181,15 @@ def _odd(value: Any, path: str) -> tuple[str, str] | None:
         for key, inner in value.items():
             if not isinstance(key, str):
                 return path, f"the name {key!r} in it must be text; quote it"
-            found = _odd(inner, f"{path}.{key}" if path else key)
-            if found:
-                return found
+            problem = _odd(inner, f"{path}.{key}" if path else key)
+            if problem:
+                return problem
     elif isinstance(value, list):
         return next(
             (
-                found
+                problem
                 for number, inner in enumerate(value)
-                if (found := _odd(inner, f"{path}[{number}]"))
+                if (problem := _odd(inner, f"{path}[{number}]"))
             ),
             None,
         )
@@ -210,19 +215,19 @@ def _line_of(text: str, line: int, path: str) -> int:
         node = yaml.compose(document, Loader=_Loader)
     except yaml.YAMLError:
         return line + 1
-    found = line + (node.start_mark.line + 1 if node else 1)
+    found_line = line + (node.start_mark.line + 1 if node else 1)
     for word in _words(path):
         if isinstance(node, yaml.MappingNode):
             pair = next((pair for pair in node.value if pair[0].value == word), None)
             if pair is None:
                 break
-            found, node = line + pair[0].start_mark.line + 1, pair[1]
+            found_line, node = line + pair[0].start_mark.line + 1, pair[1]
         elif isinstance(node, yaml.SequenceNode) and word.isdigit() and int(word) < len(node.value):
             node = node.value[int(word)]
-            found = line + node.start_mark.line + 1
+            found_line = line + node.start_mark.line + 1
         else:
             break
-    return found
+    return found_line
 
 
 def _words(path: str) -> Sequence[str]:

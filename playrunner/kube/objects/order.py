@@ -38,7 +38,7 @@ _RANKS = (
     ),
 )
 _BY_KIND = {kind: rank for rank, kinds in enumerate(_RANKS) for kind in kinds}
-CUSTOM = len(_RANKS)  # whatever else there is: objects of kinds that a definition brought
+CUSTOM = len(_RANKS)  # all other objects: those of custom kinds
 _LAST = {
     "MutatingWebhookConfiguration": CUSTOM + 1,
     "ValidatingWebhookConfiguration": CUSTOM + 1,

@@ -1,121 +1,124 @@
-"""Wait for objects until they are ready, and when they do not come, say why."""
+"""Wait until objects are ready, and explain why they are not when the time is over."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from playrunner.hostside.module import Failed
 from playrunner.kube.client.client import Kube
 from playrunner.kube.client.resource import Resource
-from playrunner.kube.objects.applyset import Live
 from playrunner.kube.objects.manifest import title
+from playrunner.kube.objects.set_objects import LiveObject
 from playrunner.kube.watch.explain import PODS, selector_of, why
-from playrunner.kube.watch.readiness import verdict
+from playrunner.kube.watch.readiness import Readiness, readiness_of
 from playrunner.kube.watch.watch import Collection, Objects, key_of, watch_until
 
 CLASSES = Resource("storage.k8s.io/v1", "StorageClass", "storageclasses", False)
 
 
-def unready(kube: Kube, things: Sequence[Live]) -> list[Live]:
-    """Those that are still on their way; one that will never come is an error."""
-    found = []
-    for one in things:
-        said = verdict(one.thing)
-        if said.broken:
-            raise Failed(explained(kube, f"{one.title} {said.broken}", [one.thing]))
-        if not said.ready and not _waits_for_a_pod(kube, one.thing):
-            found.append(one)
-    return found
-
-
 def wait_ready(
     kube: Kube,
-    things: Sequence[Live],
+    objects: Sequence[LiveObject],
     seconds: float,
     progress: Callable[[str], None],
-    hopeless: Sequence[str] = (),
+    give_up_on: Sequence[str] = (),
 ) -> list[str]:
-    """Until all of them are ready; a failure tells what the cluster says about those that are not.
+    """Wait until all of them are ready; the failure says what the cluster reports about the others.
 
-    With `hopeless`, reasons for which a pod may be held up, it ends as soon as one is, and says
-    whose pods those are.
+    `give_up_on` are reasons for which a container may be waiting: as soon as one is, the wait ends
+    and returns the keys of the workloads whose pods these are.
     """
-    waiting = unready(kube, things)
-    if not waiting:
-        return []
-    homes: dict[Collection, list[Live]] = {}
-    alone = {(one.resource, one.namespace): 0 for one in waiting}
-    for one in waiting:
-        alone[one.resource, one.namespace] += 1
-    for one in waiting:
-        fields = f"metadata.name={one.name}" if alone[one.resource, one.namespace] == 1 else ""
-        homes.setdefault(Collection(one.resource, one.namespace, fields=fields), []).append(one)
-    left: list[dict[str, Any]] = []
-    pods = {
-        Collection(PODS, one.namespace, chosen): one
-        for one in waiting
-        if hopeless and (chosen := selector_of(one.thing))
-    }
-    held: list[str] = []
+    waiting = [live for live in objects if not _checked(kube, live.body).ready]
+    return _Wait(kube, waiting, give_up_on).run(seconds, progress) if waiting else []
 
-    def judge(seen: dict[Collection, Objects]) -> str:
-        left.clear()
-        held[:] = [
-            one.key
-            for home, one in pods.items()
-            if any(_held(pod, one, hopeless) for pod in seen[home].values())
+
+class _Wait:
+    """The objects that are waited for, and the collections they are watched in."""
+
+    def __init__(
+        self, kube: Kube, waiting: Sequence[LiveObject], give_up_on: Sequence[str]
+    ) -> None:
+        self.kube, self.give_up_on = kube, give_up_on
+        self.watched: dict[Collection, list[LiveObject]] = {}
+        counts = Counter((live.resource, live.namespace) for live in waiting)
+        for live in waiting:
+            alone = counts[live.resource, live.namespace] == 1
+            fields = f"metadata.name={live.name}" if alone else ""
+            collection = Collection(live.resource, live.namespace, fields=fields)
+            self.watched.setdefault(collection, []).append(live)
+        self.pods = {
+            Collection(PODS, live.namespace, selector): live
+            for live in waiting
+            if give_up_on and (selector := selector_of(live.body))
+        }
+        self.unready: list[dict[str, Any]] = []
+        self.stuck: list[str] = []
+
+    def run(self, seconds: float, progress: Callable[[str], None]) -> list[str]:
+        collections = [*self.watched, *self.pods]
+        missing = watch_until(self.kube, collections, self._missing, seconds, progress)
+        if missing:
+            message = f"not ready within {seconds:g} seconds: {missing}"
+            raise Failed(explained(self.kube, message, self.unready))
+        return self.stuck
+
+    def _missing(self, seen: dict[Collection, Objects]) -> str:
+        """What is not ready yet; empty ends the wait."""
+        self.stuck = [
+            live.key
+            for pods, live in self.pods.items()
+            if any(_is_stuck(pod, live, self.give_up_on) for pod in seen[pods].values())
         ]
-        if held:
+        if self.stuck:
             return ""
-        texts = []
-        for home, group in homes.items():
-            for one in group:
-                thing = seen[home].get(key_of(one.thing))
-                if thing is None:
-                    left.append(one.thing)
-                    texts.append(f"{one.title} is gone")
+        self.unready, texts = [], []
+        for collection, group in self.watched.items():
+            for live in group:
+                body = seen[collection].get(key_of(live.body))
+                if body is None:
+                    self.unready.append(live.body)
+                    texts.append(f"{live.title} is gone")
                     continue
-                thing = {"apiVersion": one.api_version, "kind": one.kind, **thing}
-                said = verdict(thing)
-                if said.broken:
-                    raise Failed(explained(kube, f"{one.title} {said.broken}", [thing]))
-                if not said.ready and not _waits_for_a_pod(kube, thing):
-                    left.append(thing)
-                    texts.append(f"{one.title}: {said.missing}")
-        return _listed(texts)
-
-    missing = watch_until(kube, [*homes, *pods], judge, seconds, progress)
-    if missing:
-        raise Failed(explained(kube, f"not ready within {seconds:g} seconds: {missing}", left))
-    return held
+                body = {"apiVersion": live.api_version, "kind": live.kind, **body}
+                readiness = _checked(self.kube, body)
+                if not readiness.ready:
+                    self.unready.append(body)
+                    texts.append(f"{live.title}: {readiness.missing}")
+        return "; ".join(texts[:3]) + (f"; and {len(texts) - 3} more" if len(texts) > 3 else "")
 
 
-def explained(kube: Kube, message: str, things: Sequence[dict[str, Any]]) -> str:
-    """A failure with what the cluster says about these, or where to look when it says nothing."""
-    reasons = why(kube, things)
+def explained(kube: Kube, message: str, objects: Sequence[dict[str, Any]]) -> str:
+    """A failure with what the cluster reports about these objects, or where to look."""
+    reasons = why(kube, objects)
     if reasons:
         return f"{message}. {reasons}"
-    see = title(things[0]).partition(" ")[2].rpartition("/") if things else ("", "", "")
-    where = f" -n {see[0]}" if see[0] else ""
-    return (
-        f"{message}; see: kubectl describe {str(things[0].get('kind')).lower()} {see[2]}{where}"
-        if things
-        else message
-    )
+    if not objects:
+        return message
+    namespace, _, name = title(objects[0]).partition(" ")[2].rpartition("/")
+    where = f" -n {namespace}" if namespace else ""
+    kind = str(objects[0].get("kind")).lower()
+    return f"{message}; see: kubectl describe {kind} {name}{where}"
 
 
-def _held(pod: dict[str, Any], workload: Live, reasons: Sequence[str]) -> bool:
+def _checked(kube: Kube, body: dict[str, Any]) -> Readiness:
+    """Whether an object is ready; raises when it never will be."""
+    readiness = readiness_of(body)
+    if readiness.broken:
+        raise Failed(explained(kube, f"{title(body)} {readiness.broken}", [body]))
+    return Readiness() if not readiness.ready and _waits_for_a_pod(kube, body) else readiness
+
+
+def _is_stuck(pod: dict[str, Any], workload: LiveObject, reasons: Sequence[str]) -> bool:
     meta, status = pod.get("metadata") or {}, pod.get("status") or {}
     owners = [
         owner.get("uid")
         for owner in meta.get("ownerReferences") or ()
         if owner.get("kind") == workload.kind
     ]
-    if meta.get("deletionTimestamp") or (
-        owners and workload.thing["metadata"].get("uid") not in owners
-    ):
-        return False  # on its way out, or left by the workload that was there before
+    if meta.get("deletionTimestamp") or (owners and workload.uid not in owners):
+        return False  # terminating, or left by an earlier workload of this name
     return any(
         ((container.get("state") or {}).get("waiting") or {}).get("reason") in reasons
         for kind in ("initContainerStatuses", "containerStatuses")
@@ -123,17 +126,13 @@ def _held(pod: dict[str, Any], workload: Live, reasons: Sequence[str]) -> bool:
     )
 
 
-def _listed(texts: Sequence[str]) -> str:
-    return "; ".join(texts[:3]) + (f"; and {len(texts) - 3} more" if len(texts) > 3 else "")
-
-
-def _waits_for_a_pod(kube: Kube, thing: dict[str, Any]) -> bool:
-    """A claim of a class that binds with the first pod is as ready as it can be without one."""
+def _waits_for_a_pod(kube: Kube, body: dict[str, Any]) -> bool:
+    """A claim whose class binds with the first pod is as ready as it can be without one."""
     if (
-        thing.get("kind") != "PersistentVolumeClaim"
-        or (thing.get("status") or {}).get("phase", "Pending") != "Pending"
+        body.get("kind") != "PersistentVolumeClaim"
+        or (body.get("status") or {}).get("phase", "Pending") != "Pending"
     ):
         return False
-    name = (thing.get("spec") or {}).get("storageClassName")
-    chosen = kube.get(CLASSES, "", name) if name else None
-    return bool(chosen) and (chosen or {}).get("volumeBindingMode") == "WaitForFirstConsumer"
+    name = (body.get("spec") or {}).get("storageClassName")
+    storage_class = kube.get(CLASSES, "", name) if name else None
+    return bool(storage_class and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer")

@@ -25,7 +25,7 @@ _ENDED: Shape = {
     "message": str,
     "details": {"causes": [{"reason": str, "message": str}]},
 }
-LOOK_SECONDS = 0.5  # how soon one who waits notices that the run is being stopped
+LOOK_SECONDS = 0.5  # how soon a wait notices that the run is being stopped
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,8 @@ def run_in_pod(
     stdin: str = "",
     seconds: float = 300,
 ) -> Ran:
-    """Run it to its end."""
+    """Run a program in a container until it ends."""
     websocket = kube_socket.library("k8s.exec")
-    transport, deadline = kube.cluster.transport, time.monotonic() + seconds
     query = urlencode(
         [
             *(("command", word) for word in command),
@@ -58,10 +57,42 @@ def run_in_pod(
             *([("container", container)] if container else []),
         ]
     )
+    deadline = time.monotonic() + seconds
+    socket = _open(websocket, kube, namespace, pod, query, seconds)
+    streams = {STDOUT: bytearray(), STDERR: bytearray(), ENDED: bytearray()}
     try:
-        socket = kube_socket.opened(
-            websocket, transport, f"{PODS.path(namespace, pod)}/exec?{query}", seconds, LOOK_SECONDS
+        if stdin:
+            socket.send_binary(bytes([STDIN]) + stdin.encode())
+        while not streams[ENDED] and _receive(websocket, socket, streams):
+            if time.monotonic() > deadline:
+                raise Failed(f"not done within {seconds:g} seconds", **_output(streams))
+            kube.sleep(0)  # raises when the run is being stopped
+    except (websocket.WebSocketConnectionClosedException, OSError):
+        pass  # the exit status may have come before
+    except (websocket.WebSocketException, ValueError) as error:
+        raise BadAnswer(
+            f"exec in pod {namespace}/{pod}: the API server sent what cannot be read: {error}"
+        ) from None
+    finally:
+        socket.close()
+    if not streams[ENDED]:
+        raise Failed(
+            f"the connection to pod {namespace}/{pod} broke; whether the program ended is not"
+            " known",
+            **_output(streams),
         )
+    status = fitting(
+        document(bytes(streams[ENDED]), f"exec in pod {namespace}/{pod}"), _ENDED, "the API server"
+    )
+    output = _output(streams)
+    return Ran(_exit_code(status), output["stdout"], output["stderr"])
+
+
+def _open(websocket: Any, kube: Kube, namespace: str, pod: str, query: str, seconds: float) -> Any:
+    transport = kube.cluster.transport
+    path = f"{PODS.path(namespace, pod)}/exec?{query}"
+    try:
+        return kube_socket.opened(websocket, transport, path, seconds, LOOK_SECONDS)
     except NotReached as error:
         raise HostUnreachable(f"the API server does not answer: {error}") from None
     except websocket.WebSocketBadStatusException as error:
@@ -69,66 +100,38 @@ def run_in_pod(
         raise problem(
             error.status_code, body, "exec", f"pods {pod} -n {namespace}", transport.access.user
         ) from None
-    except (
-        websocket.WebSocketException,
-        OSError,
-        ValueError,
-        LookupError,
-    ) as error:  # also: headers that are none
+    except (websocket.WebSocketException, OSError, ValueError, LookupError) as error:
+        # ValueError and LookupError: headers that cannot be parsed.
         raise HostUnreachable(f"exec in pod {namespace}/{pod}: {error}") from None
-    heard: dict[int, bytearray] = {STDOUT: bytearray(), STDERR: bytearray(), ENDED: bytearray()}
+
+
+def _receive(websocket: Any, socket: Any, streams: dict[int, bytearray]) -> bool:
+    """Take one message, if one comes in time; False when the connection is closed."""
     try:
-        if stdin:
-            socket.send_binary(bytes([STDIN]) + stdin.encode())
-        while not heard[ENDED]:
-            if time.monotonic() > deadline:
-                raise Failed(
-                    f"not done within {seconds:g} seconds",
-                    stdout=_text(heard[STDOUT]),
-                    stderr=_text(heard[STDERR]),
-                )
-            kube.sleep(0)  # ends here when the run is being stopped
-            try:
-                data = socket.recv()
-            except websocket.WebSocketTimeoutException:
-                continue
-            data = data.encode() if isinstance(data, str) else data
-            if data:
-                heard.setdefault(data[0], bytearray()).extend(data[1:])
-            elif not socket.connected:
-                break
-    except (websocket.WebSocketConnectionClosedException, OSError):
-        pass  # the last word may have come before
-    except (websocket.WebSocketException, ValueError) as error:
-        raise BadAnswer(
-            f"exec in pod {namespace}/{pod}: the API server sent what cannot be read: {error}"
-        ) from None
-    finally:
-        socket.close()
-    if not heard[ENDED]:
-        raise Failed(
-            f"the connection to pod {namespace}/{pod} broke; whether the program ended is not"
-            " known",
-            stdout=_text(heard[STDOUT]),
-            stderr=_text(heard[STDERR]),
-        )
-    said = fitting(
-        document(bytes(heard[ENDED]), f"exec in pod {namespace}/{pod}"), _ENDED, "the API server"
-    )
-    return Ran(_exit_code(said), _text(heard[STDOUT]), _text(heard[STDERR]))
+        data = socket.recv()
+    except websocket.WebSocketTimeoutException:
+        return True
+    data = data.encode() if isinstance(data, str) else data
+    if not data:
+        return bool(socket.connected)
+    streams.setdefault(data[0], bytearray()).extend(data[1:])
+    return True
 
 
 def _exit_code(status: dict[str, Any]) -> int:
     if status.get("status") == "Success":
         return 0
     causes = (status.get("details") or {}).get("causes") or ()
-    told = next(
+    code = next(
         (str(cause.get("message")) for cause in causes if cause.get("reason") == "ExitCode"), ""
     )
-    if not re.fullmatch(r"\d{1,9}", told, re.ASCII):
+    if not re.fullmatch(r"\d{1,9}", code, re.ASCII):
         raise Failed(f"the program could not be run: {status.get('message')}")
-    return int(told)
+    return int(code)
 
 
-def _text(data: bytearray) -> str:
-    return data.decode(errors="replace")
+def _output(streams: dict[int, bytearray]) -> dict[str, str]:
+    return {
+        "stdout": streams[STDOUT].decode(errors="replace"),
+        "stderr": streams[STDERR].decode(errors="replace"),
+    }

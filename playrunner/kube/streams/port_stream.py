@@ -73,13 +73,12 @@ class PodStream:
                 raise OSError(f"{self._what}: {error}") from None
 
     def shutdown(self, how: int) -> None:
-        """This way has no half-closed connections: the end of one side is told with the end of
-        both."""
+        """There are no half-closed connections here: both sides end together."""
         if how == socket.SHUT_RDWR:
             self.close()
 
     def close(self) -> None:
-        """Without a farewell, for which it would wait: it also wakes whoever waits for the next
+        """Without a close handshake, which would block; also ends a read that waits for the next
         piece."""
         try:
             self._socket.sock.shutdown(socket.SHUT_RDWR)

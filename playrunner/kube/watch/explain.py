@@ -20,16 +20,16 @@ EVENTS = Resource("v1", "Event", "events", True)
 def why(kube: Kube, things: Sequence[Mapping[str, Any]]) -> str:
     """The most telling reasons, each once; empty when the cluster says nothing."""
     kube.refresh()
-    found: list[str] = []
+    texts: list[str] = []
     for thing in things:
         try:
-            found += _of(kube, thing)
+            texts += _of(kube, thing)
         except KubeError:
             # Without the right to read pods or events the error stands without its reasons
             continue
-        if len(found) >= MOST_REASONS:
+        if len(texts) >= MOST_REASONS:
             break
-    return "; ".join(list(dict.fromkeys(found))[:MOST_REASONS])
+    return "; ".join(list(dict.fromkeys(texts))[:MOST_REASONS])
 
 
 def last_line(kube: Kube, namespace: str, pod: str, container: str, previous: bool = False) -> str:
@@ -52,7 +52,7 @@ def selector_of(thing: Mapping[str, Any]) -> str:
 def _of(kube: Kube, thing: Mapping[str, Any]) -> list[str]:
     meta = thing.get("metadata") or {}
     namespace = str(meta.get("namespace") or "")
-    told = _events(kube, thing)
+    object_events = _events(kube, thing)
     selector = selector_of(thing)
     pods = (
         [thing]
@@ -61,16 +61,16 @@ def _of(kube: Kube, thing: Mapping[str, Any]) -> list[str]:
         if selector
         else []
     )
-    found = []
+    causes = []
     for pod in pods[:20]:
-        found += reasons.pod(pod, _crash_line(kube, pod)) or (
+        causes += reasons.pod(pod, _crash_line(kube, pod)) or (
             reasons.events(_events(kube, pod), 1)
             if (pod.get("status") or {}).get("phase") == "Pending"
             else []
         )
-        if len(found) >= MOST_REASONS:
+        if len(causes) >= MOST_REASONS:
             break
-    return found or reasons.events(told)
+    return causes or reasons.events(object_events)
 
 
 def _events(kube: Kube, thing: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -1,5 +1,5 @@
-"""What ready means, kind by kind: from an object as the API server shows it to a verdict. Nothing
-is asked of anybody here."""
+"""What ready means, kind by kind: from an object as the API server shows it to its readiness. No
+request is made here."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-Thing = Mapping[str, Any]
+KubeObject = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Readiness:
     """Ready when nothing is missing; broken when it will never be."""
 
     missing: str = ""
@@ -22,33 +22,33 @@ class Verdict:
         return not self.missing and not self.broken
 
 
-READY = Verdict()
+READY = Readiness()
 
 
-def verdict(thing: Thing) -> Verdict:
-    """Of any kind; one we know nothing about is ready when it is there."""
+def readiness_of(thing: KubeObject) -> Readiness:
+    """The readiness of an object; a kind without a rule is ready once it exists."""
     if (thing.get("metadata") or {}).get("deletionTimestamp"):
-        return Verdict("is being deleted")
+        return Readiness("is being deleted")
     judge = _KINDS.get(str(thing.get("kind")))
     return judge(thing) if judge else READY
 
 
-def condition(thing: Thing, wanted: str) -> Verdict:
-    """One condition by name (`Available`), or with the status it should have (`Progressing=False`)."""
+def condition(thing: KubeObject, wanted: str) -> Readiness:
+    """A condition by name (`Available`), or with its expected status (`Progressing=False`)."""
     name, _, status = wanted.partition("=")
     found = conditions(thing).get(name)
     if found is None:
-        return Verdict(f"has no condition {name} yet")
+        return Readiness(f"has no condition {name} yet")
     if str(found.get("status")).lower() == (status or "True").lower():
         return READY
-    return Verdict(f"{name} is {found.get('status')}{_because(found)}")
+    return Readiness(f"{name} is {found.get('status')}{_because(found)}")
 
 
-def conditions(thing: Thing) -> dict[str, Thing]:
+def conditions(thing: KubeObject) -> dict[str, KubeObject]:
     return {str(one.get("type")): one for one in _status(thing).get("conditions") or ()}
 
 
-def allocatable(node: Thing, device: str) -> int:
+def allocatable(node: KubeObject, device: str) -> int:
     """How many of a device (nvidia.com/gpu) a node has for pods."""
     told = (_status(node).get("allocatable") or {}).get(device, 0)
     try:
@@ -57,8 +57,8 @@ def allocatable(node: Thing, device: str) -> int:
         return 0
 
 
-def addresses(thing: Thing) -> int:
-    """How many ready addresses stand behind a service: of an Endpoints object or an EndpointSlice."""
+def addresses(thing: KubeObject) -> int:
+    """The number of ready addresses in an Endpoints object or an EndpointSlice."""
     if thing.get("kind") == "EndpointSlice":
         return sum(
             len(one.get("addresses") or ())
@@ -68,153 +68,161 @@ def addresses(thing: Thing) -> int:
     return sum(len(subset.get("addresses") or ()) for subset in thing.get("subsets") or ())
 
 
-def _deployment(thing: Thing) -> Verdict:
-    status, wanted = _status(thing), _number(_spec(thing).get("replicas"), 1)
+def _deployment(thing: KubeObject) -> Readiness:
+    status, replicas = _status(thing), _number(_spec(thing).get("replicas"), 1)
     progressing = conditions(thing).get("Progressing") or {}
     if progressing.get("reason") == "ProgressDeadlineExceeded":
-        return Verdict("makes no progress", f"made no progress in its time{_because(progressing)}")
+        return Readiness(
+            "makes no progress", f"made no progress in its time{_because(progressing)}"
+        )
     updated, available = (
         _number(status.get("updatedReplicas")),
         _number(status.get("availableReplicas")),
     )
-    if not _seen(thing) or updated < wanted:
-        return Verdict(f"{updated} of {wanted} pods are of the newest kind")
+    if not _seen(thing) or updated < replicas:
+        return Readiness(f"{updated} of {replicas} pods are of the newest kind")
     if _number(status.get("replicas")) > updated:
-        return Verdict(f"{_number(status.get('replicas')) - updated} old pods are still going")
-    return READY if available >= wanted else Verdict(f"{available} of {wanted} pods are available")
+        return Readiness(
+            f"{_number(status.get('replicas')) - updated} old pods are still terminating"
+        )
+    return _enough(available, replicas, "available")
 
 
-def _daemon_set(thing: Thing) -> Verdict:
+def _enough(pods: int, wanted: int, state: str) -> Readiness:
+    return READY if pods >= wanted else Readiness(f"{pods} of {wanted} pods are {state}")
+
+
+def _daemon_set(thing: KubeObject) -> Readiness:
     status = _status(thing)
-    wanted, available = (
+    nodes, available = (
         _number(status.get("desiredNumberScheduled")),
         _number(status.get("numberAvailable")),
     )
     if not _seen(thing):
-        return Verdict("the cluster has not looked at it yet")
+        return Readiness("the cluster has not looked at it yet")
     by_itself = (_spec(thing).get("updateStrategy") or {}).get("type") != "OnDelete"
-    if by_itself and _number(status.get("updatedNumberScheduled")) < wanted:
-        return Verdict(
-            f"{_number(status.get('updatedNumberScheduled'))} of {wanted} pods are of the newest"
+    if by_itself and _number(status.get("updatedNumberScheduled")) < nodes:
+        return Readiness(
+            f"{_number(status.get('updatedNumberScheduled'))} of {nodes} pods are of the newest"
             " kind"
         )
     # No node that it belongs on is no fault: a pool may be at size 0.
-    return READY if available >= wanted else Verdict(f"{available} of {wanted} pods are available")
+    return _enough(available, nodes, "available")
 
 
-def _stateful_set(thing: Thing) -> Verdict:
+def _stateful_set(thing: KubeObject) -> Readiness:
     status, spec = _status(thing), _spec(thing)
-    wanted, ready = _number(spec.get("replicas"), 1), _number(status.get("readyReplicas"))
+    replicas, ready = _number(spec.get("replicas"), 1), _number(status.get("readyReplicas"))
     if not _seen(thing):
-        return Verdict("the cluster has not looked at it yet")
+        return Readiness("the cluster has not looked at it yet")
     strategy = spec.get("updateStrategy") or {}
     partition = _number((strategy.get("rollingUpdate") or {}).get("partition"))
     if (
         strategy.get("type") != "OnDelete"
-        and _number(status.get("updatedReplicas")) < wanted - partition
+        and _number(status.get("updatedReplicas")) < replicas - partition
         and status.get("currentRevision") != status.get("updateRevision")
     ):
-        return Verdict(
-            f"{_number(status.get('updatedReplicas'))} of {wanted - partition} pods are of the"
+        return Readiness(
+            f"{_number(status.get('updatedReplicas'))} of {replicas - partition} pods are of the"
             " newest kind"
         )
-    return READY if ready >= wanted else Verdict(f"{ready} of {wanted} pods are ready")
+    return _enough(ready, replicas, "ready")
 
 
-def _replica_set(thing: Thing) -> Verdict:
-    wanted, available = (
+def _replica_set(thing: KubeObject) -> Readiness:
+    replicas, available = (
         _number(_spec(thing).get("replicas"), 1),
         _number(_status(thing).get("availableReplicas")),
     )
     return (
         READY
-        if _seen(thing) and available >= wanted
-        else Verdict(f"{available} of {wanted} pods are available")
+        if _seen(thing) and available >= replicas
+        else Readiness(f"{available} of {replicas} pods are available")
     )
 
 
-def _job(thing: Thing) -> Verdict:
+def _job(thing: KubeObject) -> Readiness:
     found = conditions(thing)
     failed = found.get("Failed") or {}
     if failed.get("status") == "True":
-        return Verdict("has failed", f"has failed{_because(failed)}")
+        return Readiness("has failed", f"has failed{_because(failed)}")
     if (found.get("Complete") or {}).get("status") == "True" or _spec(thing).get("suspend"):
         return READY
     done, wanted = (
         _number(_status(thing).get("succeeded")),
         _number(_spec(thing).get("completions"), 1),
     )
-    return Verdict(f"{done} of {wanted} pods have succeeded")
+    return Readiness(f"{done} of {wanted} pods have succeeded")
 
 
-def _pod(thing: Thing) -> Verdict:
+def _pod(thing: KubeObject) -> Readiness:
     phase = _status(thing).get("phase")
     if phase == "Succeeded":
         return READY
     if phase == "Failed":
-        return Verdict(
+        return Readiness(
             "has failed",
             f"has failed: {_status(thing).get('message') or _status(thing).get('reason') or phase}",
         )
     return (
         condition(thing, "Ready")
         if phase == "Running"
-        else Verdict(f"is {phase or 'not seen yet'}")
+        else Readiness(f"is {phase or 'not seen yet'}")
     )
 
 
-def _definition(thing: Thing) -> Verdict:
+def _definition(thing: KubeObject) -> Readiness:
     names = conditions(thing).get("NamesAccepted") or {}
     if names.get("status") == "False" and names.get("reason"):
-        return Verdict("its names are taken", f"its names are not accepted{_because(names)}")
+        return Readiness("its names are taken", f"its names are not accepted{_because(names)}")
     found = condition(thing, "Established")
-    return found if found.ready else Verdict(f"not served yet: {found.missing}")
+    return found if found.ready else Readiness(f"not served yet: {found.missing}")
 
 
-def _claim(thing: Thing) -> Verdict:
+def _claim(thing: KubeObject) -> Readiness:
     phase = _status(thing).get("phase")
     if phase == "Lost":
-        return Verdict(
+        return Readiness(
             "has lost its volume", "has lost its volume: the PersistentVolume behind it is gone"
         )
-    return READY if phase == "Bound" else Verdict(f"is {phase or 'not seen yet'}")
+    return READY if phase == "Bound" else Readiness(f"is {phase or 'not seen yet'}")
 
 
-def _volume(thing: Thing) -> Verdict:
+def _volume(thing: KubeObject) -> Readiness:
     phase = _status(thing).get("phase")
     return (
-        Verdict("has failed", f"has failed: {_status(thing).get('message', '')}")
+        Readiness("has failed", f"has failed: {_status(thing).get('message', '')}")
         if phase == "Failed"
         else READY
     )
 
 
-def _service(thing: Thing) -> Verdict:
+def _service(thing: KubeObject) -> Readiness:
     if _spec(thing).get("type") != "LoadBalancer" or (_status(thing).get("loadBalancer") or {}).get(
         "ingress"
     ):
         return READY
-    return Verdict("has no address outside the cluster yet")
+    return Readiness("has no address outside the cluster yet")
 
 
-def _endpoints(thing: Thing) -> Verdict:
-    return READY if addresses(thing) else Verdict("no pod stands behind it yet")
+def _endpoints(thing: KubeObject) -> Readiness:
+    return READY if addresses(thing) else Readiness("no pod stands behind it yet")
 
 
-def _namespace(thing: Thing) -> Verdict:
+def _namespace(thing: KubeObject) -> Readiness:
     phase = _status(thing).get("phase", "Active")
-    return READY if phase == "Active" else Verdict(f"is {phase}")
+    return READY if phase == "Active" else Readiness(f"is {phase}")
 
 
-def _api_service(thing: Thing) -> Verdict:
+def _api_service(thing: KubeObject) -> Readiness:
     return condition(thing, "Available")
 
 
-def _node(thing: Thing) -> Verdict:
+def _node(thing: KubeObject) -> Readiness:
     return condition(thing, "Ready")
 
 
-_KINDS: dict[str, Callable[[Thing], Verdict]] = {
+_KINDS: dict[str, Callable[[KubeObject], Readiness]] = {
     "Deployment": _deployment,
     "DaemonSet": _daemon_set,
     "StatefulSet": _stateful_set,
@@ -233,22 +241,22 @@ _KINDS: dict[str, Callable[[Thing], Verdict]] = {
 }
 
 
-def _seen(thing: Thing) -> bool:
+def _seen(thing: KubeObject) -> bool:
     """Whether the controller has looked at the newest declaration."""
     generation = _number((thing.get("metadata") or {}).get("generation"))
     return _number(_status(thing).get("observedGeneration")) >= generation
 
 
-def _because(found: Thing) -> str:
+def _because(found: KubeObject) -> str:
     text = found.get("message") or found.get("reason")
     return f": {text}" if text else ""
 
 
-def _status(thing: Thing) -> Thing:
+def _status(thing: KubeObject) -> KubeObject:
     return thing.get("status") or {}
 
 
-def _spec(thing: Thing) -> Thing:
+def _spec(thing: KubeObject) -> KubeObject:
     return thing.get("spec") or {}
 
 

@@ -34,27 +34,27 @@ _NO_RIGHT = (
 
 def refusal(error: KubeError) -> str:
     """What an API server refused, and the way on."""
-    said = error.said
+    message = error.message
     if error.conflict:
         return str(error)
-    silent, denied = _SILENT.search(said), _DENIED.search(said)
+    silent, denied = _SILENT.search(message), _DENIED.search(message)
     if silent:
         return (
-            f'the admission webhook "{silent[1]}" does not answer: {said}; see whether its pods'
+            f'the admission webhook "{silent[1]}" does not answer: {message}; see whether its pods'
             " run: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations, and"
             " the endpoints of its service"
         )
     if denied:
         return (
             f'the admission webhook "{denied[1]}" refuses it:'
-            f" {said.rpartition('denied the request: ')[2]}"
+            f" {message.rpartition('denied the request: ')[2]}"
         )
-    if "exceeded quota" in said:
-        return f"{said}; see: kubectl describe resourcequota"
+    if "exceeded quota" in message:
+        return f"{message}; see: kubectl describe resourcequota"
     if (
-        "field is immutable" in said
-        or "are forbidden: updates" in said
-        or ("updates to" in said and "forbidden" in said)
+        "field is immutable" in message
+        or "are forbidden: updates" in message
+        or ("updates to" in message and "forbidden" in message)
     ):
         return (
             f"{error}; this field cannot be changed on an object that is there: delete it first"
@@ -65,14 +65,14 @@ def refusal(error: KubeError) -> str:
 
 def scheduling(message: str) -> list[str]:
     """The scheduler's message (0/3 nodes are available: ...), cause by cause."""
-    found = []
+    causes = []
     for device in dict.fromkeys(name.rstrip(".") for name in _SHORT.findall(message)):
-        found.append(
+        causes.append(
             f"no node has enough free {device} (Insufficient {device}): add nodes, ask for less, or"
             " see who holds it: kubectl describe nodes" + _device_hint(device)
         )
     for taint in dict.fromkeys(_TAINT.findall(message)):
-        found.append(
+        causes.append(
             f"nodes carry the taint {taint.replace(': ', '=').rstrip('=')} and the pod does not"
             " tolerate it: add a toleration, or take the taint off: kubectl taint nodes NODE KEY-"
         )
@@ -81,12 +81,12 @@ def scheduling(message: str) -> list[str]:
         or "didn't match node selector" in message
         or "didn't match Pod's node affinity" in message
     ):
-        found.append(
+        causes.append(
             "no node has the labels its node selector or affinity asks for: kubectl get nodes"
             " --show-labels"
         )
     if "volume node affinity conflict" in message:
-        found.append(
+        causes.append(
             "its volume lives in another zone than the free nodes: add one there (kubectl get pv -o"
             " yaml, nodeAffinity)"
         )
@@ -94,16 +94,16 @@ def scheduling(message: str) -> list[str]:
         "unbound immediate PersistentVolumeClaims" in message
         or "persistentvolumeclaim" in message.lower()
     ):
-        found.append(
+        causes.append(
             "a claim it uses is not bound: kubectl get pvc, then kubectl describe pvc NAME"
         )
     if "unschedulable" in message and "node(s) were unschedulable" in message:
-        found.append("nodes are cordoned: kubectl uncordon NODE")
+        causes.append("nodes are cordoned: kubectl uncordon NODE")
     if "too many pods" in message.lower():
-        found.append("nodes have as many pods as they can: add nodes")
-    if not found and "no nodes available" in message.lower():
-        found.append("the cluster has no nodes yet: kubectl get nodes")
-    return found or [message]
+        causes.append("nodes have as many pods as they can: add nodes")
+    if not causes and "no nodes available" in message.lower():
+        causes.append("the cluster has no nodes yet: kubectl get nodes")
+    return causes or [message]
 
 
 def _device_hint(device: str) -> str:
@@ -131,17 +131,17 @@ def pod(thing: Thing, last_line: str = "") -> list[str]:
             f"pod {name}: {text}"
             for text in scheduling(str(unscheduled.get("message") or "it is not scheduled"))
         ]
-    found = []
+    causes = []
     for container in [
         *(status.get("initContainerStatuses") or ()),
         *(status.get("containerStatuses") or ()),
     ]:
         reason = _container(container, _command("logs", thing, container), last_line)
         if reason:
-            found.append(f"pod {name}, container {container.get('name')}: {reason}")
-    if not found and status.get("reason") == "Evicted":
-        found.append(f"pod {name} was evicted: {status.get('message', '')}")
-    return found
+            causes.append(f"pod {name}, container {container.get('name')}: {reason}")
+    if not causes and status.get("reason") == "Evicted":
+        causes.append(f"pod {name} was evicted: {status.get('message', '')}")
+    return causes
 
 
 def _container(container: Thing, logs: str, last_line: str) -> str:
@@ -191,40 +191,40 @@ def image(name: str, message: str) -> str:
     )
 
 
-def events(told: Iterable[Thing], most: int = 2) -> list[str]:
+def events(reported: Iterable[Thing], most: int = 2) -> list[str]:
     """The newest warnings, decoded where we know more."""
-    warnings = [one for one in told if one.get("type") == "Warning"]
+    warnings = [event for event in reported if event.get("type") == "Warning"]
     warnings.sort(
-        key=lambda one: str(
-            one.get("lastTimestamp")
-            or one.get("eventTime")
-            or (one.get("metadata") or {}).get("creationTimestamp")
+        key=lambda event: str(
+            event.get("lastTimestamp")
+            or event.get("eventTime")
+            or (event.get("metadata") or {}).get("creationTimestamp")
             or ""
         ),
         reverse=True,
     )
-    found: list[str] = []
-    for one in warnings:
+    causes: list[str] = []
+    for event in warnings:
         reason, message = (
-            str(one.get("reason") or ""),
-            " ".join(str(one.get("message") or "").split()),
+            str(event.get("reason") or ""),
+            " ".join(str(event.get("message") or "").split()),
         )
         if reason == "FailedScheduling":
-            found += scheduling(message)
+            causes += scheduling(message)
         elif reason == "ProvisioningFailed":
-            found.append(
+            causes.append(
                 f"its volume cannot be made: {message}; see the CSI driver's controller:"
                 " kubectl logs -n kube-system deploy/efs-csi-controller (or fsx-csi-controller)"
-                if "csi" in str(one).lower()
+                if "csi" in str(event).lower()
                 else f"its volume cannot be made: {message}; see: kubectl get storageclass"
             )
         elif reason == "FailedCreate" and "exceeded quota" in message:
-            found.append(f"{message}; see: kubectl describe resourcequota")
+            causes.append(f"{message}; see: kubectl describe resourcequota")
         elif _SILENT.search(message):
-            found.append(f"an admission webhook does not answer: {message}")
+            causes.append(f"an admission webhook does not answer: {message}")
         else:
-            found.append(f"{reason}: {message}")
-    return list(dict.fromkeys(found))[:most]
+            causes.append(f"{reason}: {message}")
+    return list(dict.fromkeys(causes))[:most]
 
 
 def finalizers(thing: Thing, spelled: str) -> str:
@@ -232,16 +232,16 @@ def finalizers(thing: Thing, spelled: str) -> str:
     meta, status = thing.get("metadata") or {}, thing.get("status") or {}
     name, where = meta.get("name"), f" -n {meta['namespace']}" if meta.get("namespace") else ""
     what, see = f"{thing.get('kind')} {name}", f"kubectl get {spelled} {name}{where} -o yaml"
-    said = [
+    messages = [
         str(one.get("message"))
         for one in status.get("conditions") or ()
         if one.get("type") in _HELD_UP and one.get("status") == "True"
     ]
     held: Sequence[Any] = meta.get("finalizers") or ()
-    if said:
+    if messages:
         return (
-            f"{what} does not go: {' '.join(said)}; whoever set these finalizers must take them"
-            " off: start that controller again, or see what is left: kubectl api-resources"
+            f"{what} does not go: {' '.join(messages)}; the controller that set these finalizers"
+            " must remove them: start it again, or see what is left: kubectl api-resources"
             " --verbs=list --namespaced -o name | xargs -n 1 kubectl get --ignore-not-found -n"
             f" {name}"
         )
@@ -253,7 +253,7 @@ def finalizers(thing: Thing, spelled: str) -> str:
             """ --type=merge -p '{"metadata":{"finalizers":null}}'"""
         )
     if not meta.get("deletionTimestamp"):
-        return f"{what} is there again: something makes it anew; see: {see}"
+        return f"{what} is there again: something creates it again; see: {see}"
     return f"{what} is still being deleted; see: {see}"
 
 

@@ -13,12 +13,13 @@ from typing import Any
 from playrunner.errors import HostUnreachable, PlayrunnerError
 from playrunner.hostside.module import Failed
 from playrunner.kube.client import answers
-from playrunner.kube.client.client import RESTART_SECONDS, Kube
+from playrunner.kube.client.client import Kube
 from playrunner.kube.client.errors import problem
+from playrunner.kube.client.requests import RESTART_SECONDS
 from playrunner.kube.client.resource import Resource
 from playrunner.kube.client.transport import NoAnswer, NotReached, Stream
 
-ASKED_SECONDS = 240  # after which the server ends a watch, and it is asked for anew
+ASKED_SECONDS = 240  # after which the server ends a watch, and a new one is opened
 # A live watch says something (a bookmark) every minute or so; one that does not is dead
 SILENCE_SECONDS = 90.0
 LOOK_SECONDS = 0.5  # how soon one who waits notices that the run is being stopped
@@ -31,7 +32,7 @@ Objects = dict[Key, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Collection:
-    """Objects of one kind that somebody waits for."""
+    """Objects of one kind that are watched."""
 
     resource: Resource
     namespace: str = ""
@@ -69,18 +70,21 @@ def watch_until(
     deadline = time.monotonic() + seconds
     kube.refresh()
     listings = kube.together(
-        lambda one: kube.listing(one.resource, one.namespace, one.selector, one.fields), collections
+        lambda collection: kube.listing(
+            collection.resource, collection.namespace, collection.selector, collection.fields
+        ),
+        collections,
     )
     seen = {
-        one: {key_of(item): item for item in listing.items}
-        for one, listing in zip(collections, listings, strict=True)
+        collection: {key_of(item): item for item in listing.items}
+        for collection, listing in zip(collections, listings, strict=True)
     }
     missing = judge(seen)
     if not missing or seconds <= 0:
         return missing
     with News(kube) as news:
-        for one, listing in zip(collections, listings, strict=True):
-            news.follow(one, listing.version, set(seen[one]))
+        for collection, listing in zip(collections, listings, strict=True):
+            news.follow(collection, listing.version, set(seen[collection]))
         while missing and time.monotonic() < deadline:
             progress(missing)
             for event in news.wait(min(LOOK_SECONDS, max(0.0, deadline - time.monotonic()))):
@@ -115,7 +119,7 @@ class News:
             try:
                 for event in watch:
                     self._queue.put(event)
-            except (PlayrunnerError, Failed) as error:  # raised again by whoever waits
+            except (PlayrunnerError, Failed) as error:  # raised again in wait()
                 self._queue.put(error)
 
         threading.Thread(
@@ -124,20 +128,20 @@ class News:
 
     def wait(self, seconds: float) -> list[Event]:
         """What has happened, as soon as anything has."""
-        found: list[Event] = []
+        events: list[Event] = []
         try:
-            one = self._queue.get(timeout=seconds)
+            event = self._queue.get(timeout=seconds)
             while True:
-                if not isinstance(one, Event):
-                    raise one
-                found.append(one)
-                one = (
+                if not isinstance(event, Event):
+                    raise event
+                events.append(event)
+                event = (
                     self._queue.get(timeout=GATHER_SECONDS)
-                    if len(found) < 1000
+                    if len(events) < 1000
                     else self._queue.get_nowait()
                 )
         except queue.Empty:
-            return found
+            return events
 
 
 class Watch:
@@ -180,20 +184,22 @@ class Watch:
             pause = 0.05 if silent_since - opened > 1 else min(2 * pause, _LONGEST_PAUSE)
             self._stopped.wait(pause)
             if not self._since and not self._stopped.is_set():
-                yield from self._anew()
+                yield from self._relist()
 
     def _opened(self) -> Stream:
-        one = self._collection
+        collection = self._collection
         query = {
             "watch": "true",
             "resourceVersion": self._since,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": ASKED_SECONDS,
-            "labelSelector": one.selector,
-            "fieldSelector": one.fields,
+            "labelSelector": collection.selector,
+            "fieldSelector": collection.fields,
         }
         transport = self._kube.cluster.transport
-        self._stream = transport.stream(one.resource.path(one.namespace), query, SILENCE_SECONDS)
+        self._stream = transport.stream(
+            collection.resource.path(collection.namespace), query, SILENCE_SECONDS
+        )
         return self._stream
 
     def _events(self, stream: Stream) -> Iterator[Event]:
@@ -202,8 +208,8 @@ class Watch:
         )
         for line in stream.lines(whole=True):
             resource = self._collection.resource
-            said = answers.event(line, resource.kind, resource.api_version, source)
-            kind, thing = said["type"], said["object"]
+            event = answers.event(line, resource.kind, resource.api_version, source)
+            kind, thing = event["type"], event["object"]
             if kind == "ERROR":
                 self._since = ""  # mostly 410: too old to go on from
                 return
@@ -215,8 +221,8 @@ class Watch:
         (self._known.discard if gone else self._known.add)(key_of(thing))
         return Event(self._collection, thing, gone)
 
-    def _anew(self) -> Iterator[Event]:
-        """Everything once more, since what happened in between was missed."""
+    def _relist(self) -> Iterator[Event]:
+        """List everything again, since events were missed in between."""
         one = self._collection
         self._kube.refresh()
         listing = self._kube.listing(one.resource, one.namespace, one.selector, one.fields)

@@ -1,4 +1,4 @@
-"""S3 buckets with our mark; what they hold goes with them."""
+"""S3 buckets tagged as ours; what they hold goes with them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from playrunner.cloud.resource import Refused
 from playrunner.leftovers.aws.kind import Kind, thing_of
 from playrunner.leftovers.aws.listed import listed
 from playrunner.leftovers.aws.stacks import Stacks
-from playrunner.leftovers.leftover import Leftover, Thing
+from playrunner.leftovers.leftover import Leftover, ServiceResource
 
 _GONE = ("NoSuchBucket",)
 _UNTAGGED = ("NoSuchTagSet", *_GONE)
@@ -25,7 +25,7 @@ class Bucket(Kind):
     name, service, arn = "S3 bucket", "s3", "s3:bucket"
     gone_seconds = 1800  # a training run's checkpoints are many objects
 
-    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
         marked = {arn.rpartition(":")[2] for arn in stacks.marked_arns(self.arn)}
         for raw in listed(aws, "s3", "list_buckets", "Buckets"):
             name = str(raw["Name"])
@@ -35,13 +35,13 @@ class Bucket(Kind):
                 if CLUSTER in tags and (name in marked or _region(aws, name) == aws.region):
                     yield thing_of(raw, name, name=name, tags=tags, monthly_dollars=None)
 
-    def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
+    def look(self, aws: Aws, leftover: Leftover) -> ServiceResource | None:
         found = aws.read(
             "s3", "get_bucket_location", missing=_GONE, Bucket=leftover.id
         )  # a HEAD would not tell its errors
-        return None if found is None else Thing(leftover.id)
+        return None if found is None else ServiceResource(leftover.id)
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         for upload in listed(
             aws, "s3", "list_multipart_uploads", "Uploads", missing=_GONE, Bucket=thing.id
         ):

@@ -11,7 +11,7 @@ from playrunner.cloud import prices
 from playrunner.cloud.owner import CLUSTER
 from playrunner.leftovers.aws.kind import Kind, thing_of
 from playrunner.leftovers.aws.listed import listed
-from playrunner.leftovers.leftover import Thing
+from playrunner.leftovers.leftover import ServiceResource
 
 
 class Instance(Kind):
@@ -20,9 +20,9 @@ class Instance(Kind):
     name, service, arn = "instance", "ec2", "ec2:instance"
     after: ClassVar[tuple[str, ...]] = ("nodegroup",)
     gone_seconds = 900  # metal and accelerated machines are slow to stop
-    precious = True
+    holds_user_data = True
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for reservation in listed(aws, "ec2", "describe_instances", "Reservations"):
             for raw in reservation["Instances"]:
                 state = raw["State"]["Name"]
@@ -31,42 +31,42 @@ class Instance(Kind):
                         raw,
                         raw["InstanceId"],
                         monthly_dollars=prices.instance(raw),
-                        going=state == "shutting-down",
+                        deleting=state == "shutting-down",
                     )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("ec2", "terminate_instances", InstanceIds=[thing.id])
 
 
 class Volume(Kind):
-    """A disk, among them those that a cluster's storage driver made and nobody claimed back."""
+    """A disk, among them those that a cluster's CSI driver created and did not delete."""
 
     name, service, arn = "volume", "ec2", "ec2:volume"
     after: ClassVar[tuple[str, ...]] = ("instance", "nodegroup")
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "ec2", "describe_volumes", "Volumes"):
             yield thing_of(
                 raw,
                 raw["VolumeId"],
                 monthly_dollars=prices.volume(raw),
-                going=raw["State"] == "deleting",
+                deleting=raw["State"] == "deleting",
             )
 
-    def busy(self, thing: Thing) -> str:
+    def busy(self, thing: ServiceResource) -> str:
         where = [one.get("InstanceId", "") for one in thing.raw.get("Attachments") or ()]
         return f"attached to {', '.join(where)}" if where else ""
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("ec2", "delete_volume", VolumeId=thing.id)
 
 
 class Snapshot(Kind):
-    """A copy of a disk; only with our mark."""
+    """A copy of a disk; only tagged as ours."""
 
     name, service, arn = "snapshot", "ec2", "ec2:snapshot"
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         marked = [{"Name": "tag-key", "Values": [CLUSTER]}]
         for raw in listed(
             aws, "ec2", "describe_snapshots", "Snapshots", OwnerIds=["self"], Filters=marked
@@ -77,7 +77,7 @@ class Snapshot(Kind):
                 monthly_dollars=prices.SNAPSHOT_GIB * float(raw.get("VolumeSize") or 0),
             )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("ec2", "delete_snapshot", SnapshotId=thing.id)
 
 
@@ -87,11 +87,11 @@ class LaunchTemplate(Kind):
     name, service, arn = "launch template", "ec2", "ec2:launch-template"
     after: ClassVar[tuple[str, ...]] = ("nodegroup",)
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "ec2", "describe_launch_templates", "LaunchTemplates"):
             yield thing_of(raw, raw["LaunchTemplateId"], name=raw["LaunchTemplateName"])
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("ec2", "delete_launch_template", LaunchTemplateId=thing.id)
 
 
@@ -101,11 +101,11 @@ class KeyPair(Kind):
     name, service, arn = "key pair", "ec2", "ec2:key-pair"
     after: ClassVar[tuple[str, ...]] = ("nodegroup",)
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "ec2", "describe_key_pairs", "KeyPairs"):
             yield thing_of(raw, raw["KeyPairId"], name=raw["KeyName"])
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("ec2", "delete_key_pair", KeyName=thing.name)
 
 
@@ -115,14 +115,14 @@ class PlacementGroup(Kind):
     name, service, arn = "placement group", "ec2", "ec2:placement-group"
     after: ClassVar[tuple[str, ...]] = ("nodegroup", "instance")
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "ec2", "describe_placement_groups", "PlacementGroups"):
             if raw["State"] != "deleted":
                 yield thing_of(
-                    raw, raw["GroupId"], name=raw["GroupName"], going=raw["State"] == "deleting"
+                    raw, raw["GroupId"], name=raw["GroupName"], deleting=raw["State"] == "deleting"
                 )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("ec2", "delete_placement_group", GroupName=thing.name)
 
 

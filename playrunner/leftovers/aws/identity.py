@@ -12,7 +12,7 @@ from playrunner.aws.client import Aws
 from playrunner.leftovers.aws.kind import Kind, attempt, thing_of
 from playrunner.leftovers.aws.listed import listed
 from playrunner.leftovers.aws.stacks import Stacks
-from playrunner.leftovers.leftover import Leftover, Thing
+from playrunner.leftovers.leftover import Leftover, ServiceResource
 
 _GONE = ("NoSuchEntity", "NoSuchEntityException")
 _OF_AWS = (
@@ -26,17 +26,17 @@ class _Identity(Kind):
     service = "iam"
     is_global = True
 
-    def described(self, aws: Aws, id: str) -> Thing | None:
+    def described(self, aws: Aws, id: str) -> ServiceResource | None:
         """One, with its tags."""
         raise NotImplementedError
 
     def ids(self, aws: Aws) -> list[str]:
         raise NotImplementedError
 
-    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
         return side_by_side(lambda id: self.described(aws, id), self.ids(aws))
 
-    def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
+    def look(self, aws: Aws, leftover: Leftover) -> ServiceResource | None:
         return self.described(aws, leftover.id)
 
 
@@ -60,11 +60,11 @@ class Role(_Identity):
             if not raw["Path"].startswith(_OF_AWS)
         ]
 
-    def described(self, aws: Aws, id: str) -> Thing | None:
+    def described(self, aws: Aws, id: str) -> ServiceResource | None:
         answer = aws.read("iam", "get_role", missing=_GONE, RoleName=id)
         return None if answer is None else thing_of(answer["Role"], id, name=id)
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         of = {"RoleName": thing.id}
         for policy in listed(
             aws, "iam", "list_attached_role_policies", "AttachedPolicies", missing=_GONE, **of
@@ -97,11 +97,11 @@ class InstanceProfile(_Identity):
             for raw in listed(aws, "iam", "list_instance_profiles", "InstanceProfiles")
         ]
 
-    def described(self, aws: Aws, id: str) -> Thing | None:
+    def described(self, aws: Aws, id: str) -> ServiceResource | None:
         answer = aws.read("iam", "get_instance_profile", missing=_GONE, InstanceProfileName=id)
         return None if answer is None else thing_of(answer["InstanceProfile"], id, name=id)
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         for role in thing.raw.get("Roles") or ():
             attempt(
                 aws,
@@ -114,7 +114,7 @@ class InstanceProfile(_Identity):
 
 
 class Policy(_Identity):
-    """A policy of the account's own; it stays while somebody else's role has it."""
+    """A policy of the account's own; it is kept while it is attached to a role of others."""
 
     name, arn = "IAM policy", "iam:policy"
     after: ClassVar[tuple[str, ...]] = ("IAM role",)
@@ -124,7 +124,7 @@ class Policy(_Identity):
             raw["Arn"] for raw in listed(aws, "iam", "list_policies", "Policies", Scope="Local")
         ]
 
-    def described(self, aws: Aws, id: str) -> Thing | None:
+    def described(self, aws: Aws, id: str) -> ServiceResource | None:
         answer = aws.read("iam", "get_policy", missing=_GONE, PolicyArn=id)
         return (
             None
@@ -132,7 +132,7 @@ class Policy(_Identity):
             else thing_of(answer["Policy"], id, name=answer["Policy"]["PolicyName"])
         )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         for version in listed(
             aws, "iam", "list_policy_versions", "Versions", missing=_GONE, PolicyArn=thing.id
         ):
@@ -146,16 +146,18 @@ class Policy(_Identity):
                 )
         aws.call("iam", "delete_policy", PolicyArn=thing.id)
 
-    def holders(self, aws: Aws, thing: Thing) -> str:
-        found = aws.read("iam", "list_entities_for_policy", missing=_GONE, PolicyArn=thing.id) or {}
+    def holders(self, aws: Aws, thing: ServiceResource) -> str:
+        entities = (
+            aws.read("iam", "list_entities_for_policy", missing=_GONE, PolicyArn=thing.id) or {}
+        )
         return ", ".join(
-            one[key]
+            entity[key]
             for kind, key in (
                 ("PolicyRoles", "RoleName"),
                 ("PolicyUsers", "UserName"),
                 ("PolicyGroups", "GroupName"),
             )
-            for one in found.get(kind) or ()
+            for entity in entities.get(kind) or ()
         )
 
 
@@ -173,7 +175,7 @@ class OidcProvider(_Identity):
             )
         ]
 
-    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
         issuers = {
             _issuer(cluster).removeprefix("https://"): name
             for name, cluster in stacks.kubernetes.items()
@@ -187,13 +189,13 @@ class OidcProvider(_Identity):
                 else thing
             )
 
-    def described(self, aws: Aws, id: str) -> Thing | None:
+    def described(self, aws: Aws, id: str) -> ServiceResource | None:
         answer = aws.read(
             "iam", "get_open_id_connect_provider", missing=_GONE, OpenIDConnectProviderArn=id
         )
         return None if answer is None else thing_of(answer, id, name=id.rpartition("/")[2])
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("iam", "delete_open_id_connect_provider", OpenIDConnectProviderArn=thing.id)
 
 
@@ -201,7 +203,9 @@ def _issuer(cluster: Any) -> str:
     return str(((cluster.get("identity") or {}).get("oidc") or {}).get("issuer") or "")
 
 
-def side_by_side(described: Callable[[str], Thing | None], ids: list[str]) -> list[Thing]:
+def side_by_side(
+    described: Callable[[str], ServiceResource | None], ids: list[str]
+) -> list[ServiceResource]:
     """Each one's description; those that went meanwhile are left out."""
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="leftovers") as pool:
         return [thing for thing in pool.map(described, ids) if thing is not None]

@@ -10,7 +10,7 @@ from playrunner.cloud import prices
 from playrunner.leftovers.aws.kind import Kind, thing_of
 from playrunner.leftovers.aws.listed import listed
 from playrunner.leftovers.aws.stacks import Stacks
-from playrunner.leftovers.leftover import Leftover, Thing
+from playrunner.leftovers.leftover import Leftover, ServiceResource
 
 _GONE = ("RepositoryNotFoundException",)
 
@@ -20,7 +20,7 @@ class Repository(Kind):
 
     name, service, arn = "ECR repository", "ecr", "ecr:repository"
 
-    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
         for raw in listed(aws, "ecr", "describe_repositories", "repositories"):
             marked = raw["repositoryArn"] in stacks.marked
             # Tags cost a call each; without the tagging API's list, or where the name speaks of a
@@ -45,8 +45,8 @@ class Repository(Kind):
                     monthly_dollars=price,
                 )
 
-    def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
-        found = listed(
+    def look(self, aws: Aws, leftover: Leftover) -> ServiceResource | None:
+        repositories = listed(
             aws,
             "ecr",
             "describe_repositories",
@@ -54,9 +54,9 @@ class Repository(Kind):
             missing=_GONE,
             repositoryNames=[leftover.id],
         )
-        return thing_of(found[0], leftover.id) if found else None
+        return thing_of(repositories[0], leftover.id) if repositories else None
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("ecr", "delete_repository", repositoryName=thing.id, force=True)
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from playrunner.aws.client import Aws
 from playrunner.leftovers.aws.kind import Kind, attempt, thing_of
 from playrunner.leftovers.aws.listed import listed
-from playrunner.leftovers.leftover import Thing
+from playrunner.leftovers.leftover import ServiceResource
 
 # Each of these lets its interfaces go by itself, some of them minutes after it is gone.
 OWNERS = (
@@ -25,14 +25,14 @@ OWNERS = (
 
 
 class NetworkInterface(Kind):
-    """An interface: one that a service or machine holds is waited for, one that nobody holds is
+    """An interface: one that a service or machine holds is waited for, one that is not in use is
     removed."""
 
     name, service, arn = "network interface", "ec2", "ec2:network-interface"
     after: ClassVar[tuple[str, ...]] = OWNERS
     gone_seconds = 1200  # a network load balancer's stay for up to a quarter of an hour
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in every(aws):
             tags = {
                 **{tag["Key"]: tag["Value"] for tag in raw.get("TagSet") or raw.get("Tags") or ()}
@@ -45,10 +45,10 @@ class NetworkInterface(Kind):
                 monthly_dollars=0.0,
             )
 
-    def busy(self, thing: Thing) -> str:
+    def busy(self, thing: ServiceResource) -> str:
         return "" if thing.raw.get("Status") == "available" else f"held by {holder(thing.raw)}"
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("ec2", "delete_network_interface", NetworkInterfaceId=thing.id)
 
 
@@ -59,12 +59,12 @@ class SecurityGroup(Kind):
     name, service, arn = "security group", "ec2", "ec2:security-group"
     after: ClassVar[tuple[str, ...]] = (*OWNERS, "network interface", "launch template")
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "ec2", "describe_security_groups", "SecurityGroups"):
             if raw["GroupName"] != "default":
                 yield thing_of(raw, raw["GroupId"], name=raw["GroupName"])
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         # Groups that name each other hold each other; each drops what it says of others before it
         # goes.
         for key, operation in (
@@ -82,7 +82,7 @@ class SecurityGroup(Kind):
                 )
         aws.call("ec2", "delete_security_group", GroupId=thing.id)
 
-    def holders(self, aws: Aws, thing: Thing) -> str:
+    def holders(self, aws: Aws, thing: ServiceResource) -> str:
         used = [
             one
             for one in every(aws)
@@ -100,7 +100,7 @@ class SecurityGroup(Kind):
             )
         ]
         return ", ".join(
-            filter(None, [told(used), f"rules of {', '.join(naming)}" if naming else ""])
+            filter(None, [described(used), f"rules of {', '.join(naming)}" if naming else ""])
         )
 
 
@@ -108,14 +108,16 @@ def every(aws: Aws) -> list[dict[str, Any]]:
     return listed(aws, "ec2", "describe_network_interfaces", "NetworkInterfaces")
 
 
-def told(found: Iterable[Mapping[str, Any]]) -> str:
+def described(found: Iterable[Mapping[str, Any]]) -> str:
     return ", ".join(f"{one['NetworkInterfaceId']} of {holder(one)}" for one in found)
 
 
 def holder(raw: Mapping[str, Any]) -> str:
     """Whose an interface is, in the words that the service left on it."""
     attached = (raw.get("Attachment") or {}).get("InstanceId")
-    return str(attached or raw.get("Description") or raw.get("RequesterId") or "nobody we know")
+    return str(
+        attached or raw.get("Description") or raw.get("RequesterId") or "an unknown resource"
+    )
 
 
 def _names_another(rule: Mapping[str, Any], own: str) -> bool:

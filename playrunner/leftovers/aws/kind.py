@@ -10,7 +10,7 @@ from playrunner.aws.client import Aws
 from playrunner.aws.tags import plain
 from playrunner.cloud.resource import Refused
 from playrunner.leftovers.aws.stacks import Stacks
-from playrunner.leftovers.leftover import Leftover, Thing, born
+from playrunner.leftovers.leftover import Leftover, ServiceResource, created_at
 
 
 class Kind:
@@ -23,44 +23,44 @@ class Kind:
     after: ClassVar[tuple[str, ...]] = ()  # kinds of the same stack that must be gone before
     gone_seconds: ClassVar[float] = 300  # how long it may take to be gone once it can go
     is_global: ClassVar[bool] = False
-    # It may hold somebody's data or work: being inside our VPC is not enough to remove it.
-    precious: ClassVar[bool] = False
+    # It may hold data or work of others: being inside our VPC is not enough to delete it.
+    holds_user_data: ClassVar[bool] = False
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         """Everything of this kind in the region."""
         raise NotImplementedError
 
-    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
         """Everything that may belong to one of these stacks."""
         return self.all(aws)
 
-    def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
+    def look(self, aws: Aws, leftover: Leftover) -> ServiceResource | None:
         """The thing as it is now, or None once it is gone."""
         return next((thing for thing in self.all(aws) if thing.id == leftover.id), None)
 
-    def busy(self, thing: Thing) -> str:
-        """Why there is no use in asking for its removal yet."""
+    def busy(self, thing: ServiceResource) -> str:
+        """Why requesting its deletion would fail now."""
         return ""
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         raise NotImplementedError
 
-    def holders(self, aws: Aws, thing: Thing) -> str:
-        """Who is in the way, where that can be seen."""
+    def holders(self, aws: Aws, thing: ServiceResource) -> str:
+        """What blocks its deletion, where that is known."""
         return ""
 
 
-def thing_of(raw: Mapping[str, Any], id: str, **more: Any) -> Thing:
-    """A thing with what most services tell in the same words."""
+def thing_of(raw: Mapping[str, Any], id: str, **more: Any) -> ServiceResource:
+    """A resource with the fields that most services have in common."""
     tags = plain(raw.get("Tags") or raw.get("tags") or ())
     vpc = str(raw.get("VpcId") or raw.get("vpcId") or "")
-    return Thing(
+    return ServiceResource(
         **{
             "id": id,
             "tags": tags,
             "name": tags.get("Name", ""),
             "vpc": vpc,
-            "since": born(raw),
+            "since": created_at(raw),
             "raw": raw,
             **more,
         }
@@ -68,7 +68,7 @@ def thing_of(raw: Mapping[str, Any], id: str, **more: Any) -> Thing:
 
 
 def attempt(aws: Aws, service: str, operation: str, **arguments: Any) -> None:
-    """A call on the way to a removal, of something that may be gone already."""
+    """A call on the way to a deletion, about something that may be gone already."""
     try:
         aws.call(service, operation, **arguments)
     except Refused as refusal:

@@ -10,7 +10,7 @@ from playrunner.cloud import prices
 from playrunner.leftovers.aws.kind import Kind, thing_of
 from playrunner.leftovers.aws.listed import listed
 from playrunner.leftovers.aws.stacks import Stacks, described_cluster
-from playrunner.leftovers.leftover import Leftover, Thing
+from playrunner.leftovers.leftover import Leftover, ServiceResource
 
 _GONE = ("ResourceNotFoundException",)
 
@@ -22,27 +22,27 @@ class EksCluster(Kind):
     name, service, arn = "EKS cluster", "eks", "eks:cluster"
     after: ClassVar[tuple[str, ...]] = ("nodegroup", "load balancer", "classic load balancer")
     gone_seconds = 1800
-    precious = True
+    holds_user_data = True
 
-    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
         return [_cluster(raw) for raw in stacks.kubernetes.values()]
 
-    def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
+    def look(self, aws: Aws, leftover: Leftover) -> ServiceResource | None:
         raw = described_cluster(aws, leftover.id)
         return None if raw is None else _cluster(raw)
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("eks", "delete_cluster", name=thing.id)
 
 
-def _cluster(raw: Mapping[str, Any]) -> Thing:
+def _cluster(raw: Mapping[str, Any]) -> ServiceResource:
     return thing_of(
         raw,
         raw["name"],
         name=raw["name"],
         vpc=str(raw["resourcesVpcConfig"].get("vpcId") or ""),
         monthly_dollars=prices.EKS_CONTROL_PLANE_HOUR * prices.HOURS,
-        going=raw["status"] == "DELETING",
+        deleting=raw["status"] == "DELETING",
         state=_trouble(raw),
     )
 
@@ -53,7 +53,7 @@ class Nodegroup(Kind):
     name, service, arn = "nodegroup", "eks", "eks:nodegroup"
     gone_seconds = 1800
 
-    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
         marked = {_parts(arn) for arn in stacks.marked_arns(self.arn)}
         for cluster in stacks.kubernetes:
             stack = stacks.stack_of(cluster)
@@ -74,10 +74,10 @@ class Nodegroup(Kind):
                 if thing is not None:
                     yield thing
 
-    def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
+    def look(self, aws: Aws, leftover: Leftover) -> ServiceResource | None:
         return self._described(aws, leftover.within, leftover.id, leftover.cluster)
 
-    def _described(self, aws: Aws, cluster: str, name: str, stack: str) -> Thing | None:
+    def _described(self, aws: Aws, cluster: str, name: str, stack: str) -> ServiceResource | None:
         answer = aws.read(
             "eks", "describe_nodegroup", missing=_GONE, clusterName=cluster, nodegroupName=name
         )
@@ -89,13 +89,13 @@ class Nodegroup(Kind):
             name,
             name=f"{cluster}/{name}",
             within=cluster,
-            going=raw["status"] == "DELETING",
+            deleting=raw["status"] == "DELETING",
             state=_trouble(raw),
             stack=stack,
             sign=f"of our cluster {cluster}" if stack else "",
         )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("eks", "delete_nodegroup", clusterName=thing.within, nodegroupName=thing.id)
 
 
@@ -105,16 +105,16 @@ class Addon(Kind):
     name, service, arn = "EKS add-on", "eks", "eks:addon"
     after: ClassVar[tuple[str, ...]] = ("nodegroup",)
 
-    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
         for cluster, name in _guests(stacks, self.arn):
             thing = self._described(aws, cluster, name)
             if thing is not None:
                 yield thing
 
-    def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
+    def look(self, aws: Aws, leftover: Leftover) -> ServiceResource | None:
         return self._described(aws, leftover.within, leftover.id)
 
-    def _described(self, aws: Aws, cluster: str, name: str) -> Thing | None:
+    def _described(self, aws: Aws, cluster: str, name: str) -> ServiceResource | None:
         answer = aws.read(
             "eks", "describe_addon", missing=_GONE, clusterName=cluster, addonName=name
         )
@@ -126,20 +126,20 @@ class Addon(Kind):
             name,
             name=f"{cluster}/{name}",
             within=cluster,
-            going=raw["status"] == "DELETING",
+            deleting=raw["status"] == "DELETING",
             state=_trouble(raw),
         )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("eks", "delete_addon", clusterName=thing.within, addonName=thing.id)
 
 
 class AccessEntry(Kind):
-    """Somebody we let into a cluster that is not ours."""
+    """An access entry of ours in a cluster that is not ours."""
 
     name, service, arn = "EKS access entry", "eks", "eks:access-entry"
 
-    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
         for cluster in sorted({cluster for cluster, _ in _guests(stacks, self.arn)}):
             for principal in listed(
                 aws,
@@ -153,10 +153,10 @@ class AccessEntry(Kind):
                 if thing is not None:
                     yield thing
 
-    def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
+    def look(self, aws: Aws, leftover: Leftover) -> ServiceResource | None:
         return self._described(aws, leftover.within, leftover.id)
 
-    def _described(self, aws: Aws, cluster: str, principal: str) -> Thing | None:
+    def _described(self, aws: Aws, cluster: str, principal: str) -> ServiceResource | None:
         answer = aws.read(
             "eks",
             "describe_access_entry",
@@ -170,7 +170,7 @@ class AccessEntry(Kind):
             else thing_of(answer["accessEntry"], principal, name=cluster, within=cluster)
         )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("eks", "delete_access_entry", clusterName=thing.within, principalArn=thing.id)
 
 
@@ -179,16 +179,16 @@ class PodIdentity(Kind):
 
     name, service, arn = "EKS pod identity", "eks", "eks:podidentityassociation"
 
-    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
         for cluster, number in _guests(stacks, self.arn):
             thing = self._described(aws, cluster, number)
             if thing is not None:
                 yield thing
 
-    def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
+    def look(self, aws: Aws, leftover: Leftover) -> ServiceResource | None:
         return self._described(aws, leftover.within, leftover.id)
 
-    def _described(self, aws: Aws, cluster: str, number: str) -> Thing | None:
+    def _described(self, aws: Aws, cluster: str, number: str) -> ServiceResource | None:
         answer = aws.read(
             "eks",
             "describe_pod_identity_association",
@@ -202,7 +202,7 @@ class PodIdentity(Kind):
         name = f"{cluster}/{raw['namespace']}/{raw['serviceAccount']}"
         return thing_of(raw, number, name=name, within=cluster)
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call(
             "eks",
             "delete_pod_identity_association",
@@ -212,7 +212,7 @@ class PodIdentity(Kind):
 
 
 def _guests(stacks: Stacks, kind: str) -> list[tuple[str, str]]:
-    """What carries our mark in clusters that do not; in our own it goes with the cluster."""
+    """What is tagged as ours in clusters of others; in our own it is deleted with the cluster."""
     found = {_parts(arn) for arn in stacks.marked_arns(kind)}
     return sorted(
         (cluster, name)

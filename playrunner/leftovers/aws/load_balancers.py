@@ -1,4 +1,4 @@
-"""Load balancers of both generations, and target groups: mostly made by a cluster for its services."""
+"""Load balancers of both generations and target groups, mostly created by a cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playrunner.aws.tags import plain
 from playrunner.cloud import prices
 from playrunner.leftovers.aws.kind import Kind, thing_of
 from playrunner.leftovers.aws.listed import listed
-from playrunner.leftovers.leftover import Thing, born
+from playrunner.leftovers.leftover import ServiceResource, created_at
 
 AT_ONCE = 20  # as many as one call tells the tags of
 
@@ -20,10 +20,10 @@ class LoadBalancer(Kind):
 
     name, service, arn = "load balancer", "elbv2", "elasticloadbalancing:loadbalancer"
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
-        found = listed(aws, "elbv2", "describe_load_balancers", "LoadBalancers")
-        tags = _tags(aws, [raw["LoadBalancerArn"] for raw in found])
-        for raw in found:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
+        balancers = listed(aws, "elbv2", "describe_load_balancers", "LoadBalancers")
+        tags = _tags(aws, [raw["LoadBalancerArn"] for raw in balancers])
+        for raw in balancers:
             hour = prices.LOAD_BALANCER_HOUR.get(str(raw.get("Type")))
             yield thing_of(
                 raw,
@@ -33,7 +33,7 @@ class LoadBalancer(Kind):
                 monthly_dollars=None if hour is None else hour * prices.HOURS,
             )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("elbv2", "delete_load_balancer", LoadBalancerArn=thing.id)
 
 
@@ -43,28 +43,28 @@ class ClassicLoadBalancer(Kind):
 
     name, service, arn = "classic load balancer", "elb", "elasticloadbalancing:loadbalancer"
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
-        found = listed(aws, "elb", "describe_load_balancers", "LoadBalancerDescriptions")
-        names = [str(raw["LoadBalancerName"]) for raw in found]
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
+        balancers = listed(aws, "elb", "describe_load_balancers", "LoadBalancerDescriptions")
+        names = [str(raw["LoadBalancerName"]) for raw in balancers]
         tags: dict[str, dict[str, str]] = {name: {} for name in names}
         for some in _in_parts(names):
-            for one in listed(
+            for described in listed(
                 aws, "elb", "describe_tags", "TagDescriptions", LoadBalancerNames=some
             ):
-                tags[one["LoadBalancerName"]] = plain(one["Tags"])
-        for raw in found:
+                tags[described["LoadBalancerName"]] = plain(described["Tags"])
+        for raw in balancers:
             name = str(raw["LoadBalancerName"])
-            yield Thing(
+            yield ServiceResource(
                 name,
                 tags[name],
                 name,
                 str(raw.get("VPCId") or ""),
-                since=born(raw),
+                since=created_at(raw),
                 raw=raw,
                 monthly_dollars=prices.LOAD_BALANCER_HOUR["classic"] * prices.HOURS,
             )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("elb", "delete_load_balancer", LoadBalancerName=thing.id)
 
 
@@ -74,10 +74,10 @@ class TargetGroup(Kind):
     name, service, arn = "target group", "elbv2", "elasticloadbalancing:targetgroup"
     after: ClassVar[tuple[str, ...]] = ("load balancer",)
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
-        found = listed(aws, "elbv2", "describe_target_groups", "TargetGroups")
-        tags = _tags(aws, [raw["TargetGroupArn"] for raw in found])
-        for raw in found:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
+        balancers = listed(aws, "elbv2", "describe_target_groups", "TargetGroups")
+        tags = _tags(aws, [raw["TargetGroupArn"] for raw in balancers])
+        for raw in balancers:
             yield thing_of(
                 raw,
                 raw["TargetGroupArn"],
@@ -85,7 +85,7 @@ class TargetGroup(Kind):
                 tags=tags[raw["TargetGroupArn"]],
             )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("elbv2", "delete_target_group", TargetGroupArn=thing.id)
 
 

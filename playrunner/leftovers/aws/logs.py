@@ -11,18 +11,18 @@ from playrunner.cloud import prices
 from playrunner.leftovers.aws.kind import Kind, thing_of
 from playrunner.leftovers.aws.listed import listed
 from playrunner.leftovers.aws.stacks import Stacks
-from playrunner.leftovers.leftover import Leftover, Thing
+from playrunner.leftovers.leftover import Leftover, ServiceResource
 
 MADE_FOR_CLUSTERS = ("/aws/eks/{}/", "/aws/containerinsights/{}/")
 
 
 class LogGroup(Kind):
-    """A log group; EKS writes to its own until the cluster is gone, and would make it again before."""
+    """A log group; EKS creates its own again as long as the cluster exists."""
 
     name, service, arn = "log group", "logs", "logs:log-group"
     after: ClassVar[tuple[str, ...]] = ("EKS cluster",)
 
-    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
         for arn in stacks.marked_arns(self.arn):
             name = arn.split(":", 6)[6].removesuffix(":*")
             for raw in _groups(aws, name):
@@ -38,7 +38,7 @@ class LogGroup(Kind):
                             sign=f"made for cluster {cluster}",
                         )
 
-    def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
+    def look(self, aws: Aws, leftover: Leftover) -> ServiceResource | None:
         return next(
             (
                 _thing(raw)
@@ -48,7 +48,7 @@ class LogGroup(Kind):
             None,
         )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("logs", "delete_log_group", logGroupName=thing.id)
 
 
@@ -63,7 +63,7 @@ def _is_marked(raw: dict[str, Any], stacks: Stacks) -> bool:
     )
 
 
-def _thing(raw: dict[str, Any]) -> Thing:
+def _thing(raw: dict[str, Any]) -> ServiceResource:
     return thing_of(
         raw,
         raw["logGroupName"],

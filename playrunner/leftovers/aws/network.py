@@ -12,7 +12,7 @@ from playrunner.cloud.resource import Refused
 from playrunner.leftovers.aws import interfaces
 from playrunner.leftovers.aws.kind import Kind, attempt, thing_of
 from playrunner.leftovers.aws.listed import listed
-from playrunner.leftovers.leftover import Thing
+from playrunner.leftovers.leftover import ServiceResource
 
 # Whatever has an interface in a subnet. They are asked to go first; the interfaces follow when
 # their services let go.
@@ -39,39 +39,39 @@ class NatGateway(Kind):
         "nodegroup",
     )  # nodes that drain still talk to the cluster through it
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "ec2", "describe_nat_gateways", "NatGateways"):
             if raw["State"] != "deleted":
                 yield thing_of(
                     raw,
                     raw["NatGatewayId"],
                     monthly_dollars=prices.NAT_GATEWAY_HOUR * prices.HOURS,
-                    going=raw["State"] == "deleting",
+                    deleting=raw["State"] == "deleting",
                     state=str(raw.get("FailureMessage") or ""),
                 )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("ec2", "delete_nat_gateway", NatGatewayId=thing.id)
 
 
 class ElasticIp(Kind):
-    """A public address, billed also while nobody uses it."""
+    """A public address, billed also while it is not used."""
 
     name, service, arn = "elastic IP", "ec2", "ec2:elastic-ip"
     after: ClassVar[tuple[str, ...]] = ("NAT gateway", "instance", "load balancer")
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "ec2", "describe_addresses", "Addresses"):
             if raw.get("AllocationId"):
                 yield thing_of(
                     raw, raw["AllocationId"], monthly_dollars=prices.PUBLIC_IPV4_HOUR * prices.HOURS
                 )
 
-    def busy(self, thing: Thing) -> str:
+    def busy(self, thing: ServiceResource) -> str:
         holder = thing.raw.get("InstanceId") or thing.raw.get("NetworkInterfaceId")
         return f"the address of {holder}" if thing.raw.get("AssociationId") else ""
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("ec2", "release_address", AllocationId=thing.id)
 
 
@@ -81,7 +81,7 @@ class VpcEndpoint(Kind):
     name, service, arn = "VPC endpoint", "ec2", "ec2:vpc-endpoint"
     gone_seconds = 600
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "ec2", "describe_vpc_endpoints", "VpcEndpoints"):
             state = str(raw.get("State", "")).lower()
             if state != "deleted":
@@ -89,10 +89,10 @@ class VpcEndpoint(Kind):
                     raw,
                     raw["VpcEndpointId"],
                     monthly_dollars=prices.endpoint(raw),
-                    going=state == "deleting",
+                    deleting=state == "deleting",
                 )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         answer = aws.call("ec2", "delete_vpc_endpoints", VpcEndpointIds=[thing.id])
         for refused in answer.get("Unsuccessful") or ():
             said = refused["Error"]
@@ -106,7 +106,7 @@ class Peering(Kind):
 
     name, service, arn = "VPC peering", "ec2", "ec2:vpc-peering-connection"
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "ec2", "describe_vpc_peering_connections", "VpcPeeringConnections"):
             ends = [
                 str((raw.get(end) or {}).get("VpcId") or "")
@@ -118,10 +118,10 @@ class Peering(Kind):
                         raw,
                         raw["VpcPeeringConnectionId"],
                         vpc=vpc,
-                        going=raw["Status"]["Code"] == "deleting",
+                        deleting=raw["Status"]["Code"] == "deleting",
                     )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("ec2", "delete_vpc_peering_connection", VpcPeeringConnectionId=thing.id)
 
 
@@ -131,17 +131,17 @@ class Subnet(Kind):
     name, service, arn = "subnet", "ec2", "ec2:subnet"
     after: ClassVar[tuple[str, ...]] = INSIDE
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         return [
             thing_of(raw, raw["SubnetId"])
             for raw in listed(aws, "ec2", "describe_subnets", "Subnets")
         ]
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("ec2", "delete_subnet", SubnetId=thing.id)
 
-    def holders(self, aws: Aws, thing: Thing) -> str:
-        return interfaces.told(
+    def holders(self, aws: Aws, thing: ServiceResource) -> str:
+        return interfaces.described(
             one for one in interfaces.every(aws) if one.get("SubnetId") == thing.id
         )
 
@@ -152,12 +152,12 @@ class RouteTable(Kind):
     name, service, arn = "route table", "ec2", "ec2:route-table"
     after: ClassVar[tuple[str, ...]] = ("subnet", "VPC endpoint", "NAT gateway")
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "ec2", "describe_route_tables", "RouteTables"):
             if not any(one.get("Main") for one in raw.get("Associations") or ()):
                 yield thing_of(raw, raw["RouteTableId"])
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         for association in thing.raw.get("Associations") or ():
             attempt(
                 aws,
@@ -174,12 +174,12 @@ class NetworkAcl(Kind):
     name, service, arn = "network ACL", "ec2", "ec2:network-acl"
     after: ClassVar[tuple[str, ...]] = ("subnet",)
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "ec2", "describe_network_acls", "NetworkAcls"):
             if not raw.get("IsDefault"):
                 yield thing_of(raw, raw["NetworkAclId"])
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("ec2", "delete_network_acl", NetworkAclId=thing.id)
 
 
@@ -189,12 +189,12 @@ class InternetGateway(Kind):
     name, service, arn = "internet gateway", "ec2", "ec2:internet-gateway"
     after: ClassVar[tuple[str, ...]] = (*INSIDE, "elastic IP")
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "ec2", "describe_internet_gateways", "InternetGateways"):
             attached = [one["VpcId"] for one in raw.get("Attachments") or ()]
             yield thing_of(raw, raw["InternetGatewayId"], vpc=attached[0] if attached else "")
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         if thing.vpc:
             attempt(
                 aws, "ec2", "detach_internet_gateway", InternetGatewayId=thing.id, VpcId=thing.vpc
@@ -207,7 +207,7 @@ class EgressOnlyGateway(Kind):
 
     name, service, arn = "egress-only gateway", "ec2", "ec2:egress-only-internet-gateway"
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(
             aws, "ec2", "describe_egress_only_internet_gateways", "EgressOnlyInternetGateways"
         ):
@@ -216,7 +216,7 @@ class EgressOnlyGateway(Kind):
                 raw, raw["EgressOnlyInternetGatewayId"], vpc=attached[0] if attached else ""
             )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("ec2", "delete_egress_only_internet_gateway", EgressOnlyInternetGatewayId=thing.id)
 
 
@@ -236,17 +236,17 @@ class Vpc(Kind):
         "target group",
     )
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         # Inside itself it would be ours by its own VPC; only its mark counts.
         return [
             thing_of(raw, raw["VpcId"], vpc="")
             for raw in listed(aws, "ec2", "describe_vpcs", "Vpcs")
         ]
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("ec2", "delete_vpc", VpcId=thing.id)
 
-    def holders(self, aws: Aws, thing: Thing) -> str:
+    def holders(self, aws: Aws, thing: ServiceResource) -> str:
         groups = listed(aws, "ec2", "describe_security_groups", "SecurityGroups")
         inside = [
             raw["SubnetId"]

@@ -11,7 +11,7 @@ from playrunner.aws.tags import plain
 from playrunner.cloud.owner import CLUSTER
 from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.leftovers.aws.listed import listed
-from playrunner.leftovers.leftover import Thing
+from playrunner.leftovers.leftover import ServiceResource
 
 KUBERNETES_TAG = "kubernetes.io/cluster/"  # + the cluster's name, with the value "owned"
 CONTROLLER_TAG = "elbv2.k8s.aws/cluster"  # the load balancer controller's
@@ -47,15 +47,15 @@ class Stacks:
         frozenset()
     )  # what the wanted stack's Kubernetes clusters were called, when not like it
 
-    def claim(self, thing: Thing) -> Claim | None:
+    def claim(self, thing: ServiceResource) -> Claim | None:
         """Whose the thing is; None for what is no wanted stack's."""
         claim = self._claim(thing)
         return claim if claim and self.wanted in (None, claim.stack) else None
 
-    def _claim(self, thing: Thing) -> Claim | None:
+    def _claim(self, thing: ServiceResource) -> Claim | None:
         mark = thing.tags.get(CLUSTER)
         if mark:
-            return Claim(mark, True, "carries our mark")
+            return Claim(mark, True, "tagged as ours")
         if thing.stack:
             return Claim(thing.stack, False, thing.sign)
         for name, tag in _kubernetes_owners(thing.tags):
@@ -67,11 +67,11 @@ class Stacks:
         return None
 
     def stack_of(self, kubernetes: str) -> str:
-        """The stack of a Kubernetes cluster: by the mark on it; by its name only when nobody else
-        has one of that name."""
-        found = self.kubernetes.get(kubernetes)
-        if found is not None:
-            return str((found.get("tags") or {}).get(CLUSTER, ""))
+        """The stack of a Kubernetes cluster: by the mark on it; by its name only when no other
+        cluster has that name."""
+        cluster = self.kubernetes.get(kubernetes)
+        if cluster is not None:
+            return str((cluster.get("tags") or {}).get(CLUSTER, ""))
         if kubernetes in self.strangers:
             return ""
         if kubernetes in self.known_as and self.wanted:
@@ -94,7 +94,7 @@ class Stacks:
 
 
 def arn_type(arn: str) -> str:
-    """`ec2:vpc` of arn:aws:ec2:us-west-2:123456789012:vpc/vpc-1; buckets have no type in their ARN."""
+    """`ec2:vpc` of arn:aws:ec2:us-west-2:123456789012:vpc/vpc-1; ARNs of buckets have no type."""
     service, rest = arn.split(":")[2], arn.split(":", 5)[5]
     if service == "s3":
         return "s3:bucket"
@@ -163,9 +163,9 @@ def _strangers(aws: Aws, vpcs: Mapping[str, str], kubernetes: Mapping[str, Any])
     tags = [plain(raw.get("Tags")) for raw in machines if raw.get("VpcId") not in vpcs]
     return frozenset(
         name
-        for one in tags
-        if CLUSTER not in one
-        for name, _ in _kubernetes_owners(one)
+        for own_tags in tags
+        if CLUSTER not in own_tags
+        for name, _ in _kubernetes_owners(own_tags)
         if name not in kubernetes
     )
 
@@ -179,7 +179,7 @@ def _marked(aws: Aws, wanted: str | None) -> tuple[dict[str, dict[str, str]], st
     """What the tagging API lists; without the right to ask it, each service's own lists must do."""
     filters = [{"Key": CLUSTER, "Values": [wanted] if wanted else []}]
     try:
-        found = listed(
+        mappings = listed(
             aws,
             "resourcegroupstaggingapi",
             "get_resources",
@@ -188,4 +188,4 @@ def _marked(aws: Aws, wanted: str | None) -> tuple[dict[str, dict[str, str]], st
         )
     except (Refused, Unanswered) as error:
         return {}, str(error)
-    return {str(one["ResourceARN"]): plain(one["Tags"]) for one in found}, ""
+    return {str(mapping["ResourceARN"]): plain(mapping["Tags"]) for mapping in mappings}, ""

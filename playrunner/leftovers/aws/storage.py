@@ -15,22 +15,22 @@ from playrunner.leftovers.aws import interfaces
 from playrunner.leftovers.aws.kind import Kind, thing_of
 from playrunner.leftovers.aws.listed import listed
 from playrunner.leftovers.aws.stacks import Stacks
-from playrunner.leftovers.leftover import Leftover, Thing
+from playrunner.leftovers.leftover import Leftover, ServiceResource
 
 _GONE = ("FileSystemNotFound", "MountTargetNotFound", "AccessPointNotFound")
 _TARGET_OF = re.compile(r"EFS mount target for (fs-\w+) \((fsmt-\w+)\)")
 
 
 class ElasticFileSystem(Kind):
-    """An EFS file system; only with our mark, since one that is merely mounted by ours may be
+    """An EFS file system; only tagged as ours, since one that is merely mounted by ours may be
     anybody's."""
 
     name, service, arn = "EFS file system", "efs", "elasticfilesystem:file-system"
     after: ClassVar[tuple[str, ...]] = ("EFS mount target", "EFS access point")
     gone_seconds = 600
-    precious = True
+    holds_user_data = True
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "efs", "describe_file_systems", "FileSystems"):
             if raw["LifeCycleState"] != "deleted":
                 yield thing_of(
@@ -38,10 +38,10 @@ class ElasticFileSystem(Kind):
                     raw["FileSystemId"],
                     name=raw.get("Name") or raw.get("CreationToken") or "",
                     monthly_dollars=prices.elastic_file_system(raw),
-                    going=raw["LifeCycleState"] == "deleting",
+                    deleting=raw["LifeCycleState"] == "deleting",
                 )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("efs", "delete_file_system", FileSystemId=thing.id)
 
 
@@ -56,36 +56,36 @@ class MountTarget(Kind):
         "instance",
     )  # what has it mounted hangs when it goes first
 
-    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
         marks = {
             raw["FileSystemId"]: plain(raw.get("Tags")).get(CLUSTER, "")
             for raw in listed(aws, "efs", "describe_file_systems", "FileSystems")
         }
         # Asking every file system of the account would be a call each; a target in our VPC shows by
         # its interface.
-        found = (
+        targets = (
             _TARGET_OF.search(raw.get("Description") or "")
             for raw in interfaces.every(aws)
             if raw.get("VpcId") in stacks.vpcs
         )
         file_systems = {system for system, mark in marks.items() if mark} | {
-            match[1] for match in found if match
+            match[1] for match in targets if match
         }
         for system in sorted(file_systems):
             for thing in _targets(aws, system):
                 mark = marks.get(system, "")
                 yield replace(thing, stack=mark, sign=f"of our {system}")
 
-    def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
+    def look(self, aws: Aws, leftover: Leftover) -> ServiceResource | None:
         return next(
             (thing for thing in _targets(aws, leftover.within) if thing.id == leftover.id), None
         )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("efs", "delete_mount_target", MountTargetId=thing.id)
 
 
-def _targets(aws: Aws, file_system: str) -> Iterable[Thing]:
+def _targets(aws: Aws, file_system: str) -> Iterable[ServiceResource]:
     for raw in listed(
         aws,
         "efs",
@@ -99,7 +99,7 @@ def _targets(aws: Aws, file_system: str) -> Iterable[Thing]:
                 raw,
                 raw["MountTargetId"],
                 within=file_system,
-                going=raw["LifeCycleState"] == "deleting",
+                deleting=raw["LifeCycleState"] == "deleting",
             )
 
 
@@ -109,14 +109,14 @@ class AccessPoint(Kind):
     name, service, arn = "EFS access point", "efs", "elasticfilesystem:access-point"
     after: ClassVar[tuple[str, ...]] = ("nodegroup",)
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "efs", "describe_access_points", "AccessPoints"):
             if raw.get("LifeCycleState") != "deleted":
                 yield thing_of(
-                    raw, raw["AccessPointId"], going=raw.get("LifeCycleState") == "deleting"
+                    raw, raw["AccessPointId"], deleting=raw.get("LifeCycleState") == "deleting"
                 )
 
-    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
         marks = {
             raw["FileSystemId"]: plain(raw.get("Tags")).get(CLUSTER, "")
             for raw in listed(aws, "efs", "describe_file_systems", "FileSystems")
@@ -126,19 +126,19 @@ class AccessPoint(Kind):
             mark = marks.get(system, "")
             yield replace(thing, stack=mark, sign=f"of our {system}")
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("efs", "delete_access_point", AccessPointId=thing.id)
 
 
 class FsxFileSystem(Kind):
-    """An FSx file system; one that a cluster's storage driver made inside our VPC is ours as well."""
+    """An FSx file system; ones that a cluster's CSI driver created inside our VPC are ours."""
 
     name, service, arn = "FSx file system", "fsx", "fsx:file-system"
     after: ClassVar[tuple[str, ...]] = ("nodegroup", "instance")
     gone_seconds = 1800
-    precious = True
+    holds_user_data = True
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "fsx", "describe_file_systems", "FileSystems"):
             trouble = str((raw.get("FailureDetails") or {}).get("Message") or "")
             yield thing_of(
@@ -146,10 +146,10 @@ class FsxFileSystem(Kind):
                 raw["FileSystemId"],
                 monthly_dollars=prices.lustre(raw),
                 state=trouble,
-                going=raw["Lifecycle"] == "DELETING",
+                deleting=raw["Lifecycle"] == "DELETING",
             )
 
-    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
         for thing in self.all(aws):
             stack = stacks.vpcs.get(thing.vpc, "") if "CSIVolumeName" in thing.tags else ""
             if stack and CLUSTER not in thing.tags:
@@ -160,7 +160,7 @@ class FsxFileSystem(Kind):
                 )
             yield thing
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("fsx", "delete_file_system", FileSystemId=thing.id)
 
 

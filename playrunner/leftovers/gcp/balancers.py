@@ -11,7 +11,7 @@ from playrunner.cloud import prices
 from playrunner.gcp.client import Gcp
 from playrunner.leftovers.gcp.kind import GcpKind, path_of
 from playrunner.leftovers.gcp.stacks import GcpStacks, cluster_of
-from playrunner.leftovers.leftover import Thing
+from playrunner.leftovers.leftover import ServiceResource
 
 
 class _Piece(GcpKind):
@@ -21,7 +21,7 @@ class _Piece(GcpKind):
     plural: ClassVar[str]
     hourly: ClassVar[float] = 0.0
 
-    def things(self, gcp: Gcp, stacks: GcpStacks) -> Iterable[Thing]:
+    def things(self, gcp: Gcp, stacks: GcpStacks) -> Iterable[ServiceResource]:
         for raw in gcp.listing(
             "compute", f"projects/{gcp.project}/aggregated/{self.plural}", "items"
         ):
@@ -50,7 +50,7 @@ class FirewallRule(GcpKind):
     name, service = "firewall rule", "compute"
     after = ("GKE cluster", "forwarding rule", "target pool", "address")
 
-    def things(self, gcp: Gcp, stacks: GcpStacks) -> Iterable[Thing]:
+    def things(self, gcp: Gcp, stacks: GcpStacks) -> Iterable[ServiceResource]:
         for raw in gcp.listing("compute", f"projects/{gcp.project}/global/firewalls", "items"):
             yield self.thing(raw, path_of(raw), sign=cluster_of(raw))
 

@@ -1,4 +1,4 @@
-"""GKE clusters, and pools of ours in somebody else's."""
+"""GKE clusters, and node pools of ours in clusters of others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playrunner.gcp import marks
 from playrunner.gcp.client import Gcp
 from playrunner.leftovers.gcp.kind import GcpKind, path_of
 from playrunner.leftovers.gcp.stacks import GcpStacks
-from playrunner.leftovers.leftover import Leftover, Thing
+from playrunner.leftovers.leftover import Leftover, ServiceResource
 
 
 class Cluster(GcpKind):
@@ -19,24 +19,26 @@ class Cluster(GcpKind):
     name, service = "GKE cluster", "container"
     gone_seconds = 3600
 
-    def things(self, gcp: Gcp, stacks: GcpStacks) -> Iterable[Thing]:
+    def things(self, gcp: Gcp, stacks: GcpStacks) -> Iterable[ServiceResource]:
         for raw in gcp.listing(
             "container", f"projects/{gcp.project}/locations/-/clusters", "clusters"
         ):
             yield self.thing(raw, path_of(raw), monthly_dollars=_monthly(raw))
 
-    def thing(self, raw: Mapping[str, Any], path: str, **more: Any) -> Thing:
+    def thing(self, raw: Mapping[str, Any], path: str, **more: Any) -> ServiceResource:
         state = str(raw.get("statusMessage") or "")
-        return super().thing(raw, path, going=raw.get("status") == "STOPPING", state=state, **more)
+        return super().thing(
+            raw, path, deleting=raw.get("status") == "STOPPING", state=state, **more
+        )
 
 
 class Pool(GcpKind):
-    """A node pool with our mark in a cluster without it."""
+    """A node pool tagged as ours in a cluster without it."""
 
     name, service = "GKE node pool", "container"
     gone_seconds = 1800
 
-    def things(self, gcp: Gcp, stacks: GcpStacks) -> Iterable[Thing]:
+    def things(self, gcp: Gcp, stacks: GcpStacks) -> Iterable[ServiceResource]:
         for raw in gcp.listing(
             "container", f"projects/{gcp.project}/locations/-/clusters", "clusters"
         ):
@@ -45,11 +47,13 @@ class Pool(GcpKind):
             ):
                 yield self.thing(pool, path_of(pool), monthly_dollars=None)
 
-    def thing(self, raw: Mapping[str, Any], path: str, **more: Any) -> Thing:
+    def thing(self, raw: Mapping[str, Any], path: str, **more: Any) -> ServiceResource:
         labels = marks.tags((raw.get("config") or {}).get("resourceLabels"))
-        return super().thing(raw, path, tags=labels, going=raw.get("status") == "STOPPING", **more)
+        return super().thing(
+            raw, path, tags=labels, deleting=raw.get("status") == "STOPPING", **more
+        )
 
-    def look(self, gcp: Gcp, leftover: Leftover) -> Thing | None:
+    def look(self, gcp: Gcp, leftover: Leftover) -> ServiceResource | None:
         found = gcp.read("container", leftover.id)
         return None if found is None else self.thing(found, leftover.id)
 

@@ -1,4 +1,4 @@
-"""Finding: everything in the project that is a stack's, by its mark or by the cluster that made it."""
+"""Find everything in the project that is a stack's, by its label or the cluster that created it."""
 
 from __future__ import annotations
 
@@ -13,21 +13,27 @@ from playrunner.leftovers.aws.stacks import Claim
 from playrunner.leftovers.gcp.kind import GcpKind, place_of
 from playrunner.leftovers.gcp.kinds import KINDS
 from playrunner.leftovers.gcp.stacks import GcpStacks, read_stacks
-from playrunner.leftovers.leftover import GLOBAL, UNSEEN, Leftover, Thing, started
+from playrunner.leftovers.leftover import GLOBAL, UNSEEN, Leftover, ServiceResource, started
 
 AT_ONCE = 8  # kinds looked at side by side
 
 
 def find(gcp: Gcp, owner_cluster: str | None, known_as: Iterable[str] = ()) -> list[Leftover]:
-    """What is left of one stack, or with None of every stack that left a mark. Touches nothing."""
+    """What is left of one stack, or with None of every stack that left a label. Read-only."""
     gcp.refresh()
     stacks = read_stacks(gcp, owner_cluster, known_as)
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="leftovers") as pool:
         groups = list(pool.map(lambda kind: _of_kind(gcp, kind, stacks), KINDS))
     order = {kind.name: number for number, kind in enumerate(KINDS)}
-    found = [one for group in groups for one in group]
+    leftovers = [leftover for group in groups for leftover in group]
     return sorted(
-        found, key=lambda one: (one.cluster, order.get(one.kind, len(order)), one.name, one.id)
+        leftovers,
+        key=lambda leftover: (
+            leftover.cluster,
+            order.get(leftover.kind, len(order)),
+            leftover.name,
+            leftover.id,
+        ),
     )
 
 
@@ -54,7 +60,7 @@ def _of_kind(gcp: Gcp, kind: GcpKind, stacks: GcpStacks) -> list[Leftover]:
     return [_leftover(kind, thing, claim) for thing, claim in claimed if claim]
 
 
-def _leftover(kind: GcpKind, thing: Thing, claim: Claim) -> Leftover:
+def _leftover(kind: GcpKind, thing: ServiceResource, claim: Claim) -> Leftover:
     tags, run = (thing.tags if claim.owned else {}), thing.tags.get(RUN, "") if claim.owned else ""
     return Leftover(
         kind.service,
@@ -70,4 +76,5 @@ def _leftover(kind: GcpKind, thing: Thing, claim: Claim) -> Leftover:
         claim.why,
         thing.monthly_dollars,
         claim.owned,
+        by_tag=claim.owned,
     )

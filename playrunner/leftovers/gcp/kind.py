@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from playrunner.gcp import marks
 from playrunner.gcp.client import Gcp
 from playrunner.leftovers.gcp.stacks import GcpStacks
-from playrunner.leftovers.leftover import Leftover, Thing
+from playrunner.leftovers.leftover import Leftover, ServiceResource
 
 
 class GcpKind:
@@ -21,32 +21,34 @@ class GcpKind:
     after: ClassVar[tuple[str, ...]] = ()  # kinds of the same stack that must be gone before
     gone_seconds: ClassVar[float] = 300  # how long it may take to be gone once it can go
 
-    def things(self, gcp: Gcp, stacks: GcpStacks) -> Iterable[Thing]:
+    def things(self, gcp: Gcp, stacks: GcpStacks) -> Iterable[ServiceResource]:
         """Everything that may belong to one of these stacks."""
         raise NotImplementedError
 
-    def look(self, gcp: Gcp, leftover: Leftover) -> Thing | None:
+    def look(self, gcp: Gcp, leftover: Leftover) -> ServiceResource | None:
         """The thing as it is now, or None once it is gone."""
         found = gcp.read(self.service, leftover.id)
         return None if found is None else self.thing(found, leftover.id)
 
-    def thing(self, raw: Mapping[str, Any], path: str, **more: Any) -> Thing:
+    def thing(self, raw: Mapping[str, Any], path: str, **more: Any) -> ServiceResource:
         tags = marks.tags(raw.get("labels") or raw.get("resourceLabels"))
         since = str(
             raw.get("creationTimestamp") or raw.get("createTime") or raw.get("timeCreated") or ""
         )
         name = str(raw["name"]).rpartition("/")[2]
-        return Thing(**{"id": path, "name": name, "tags": tags, "since": since, "raw": raw, **more})
+        return ServiceResource(
+            **{"id": path, "name": name, "tags": tags, "since": since, "raw": raw, **more}
+        )
 
-    def busy(self, thing: Thing) -> str:
-        """Why there is no use in asking for its removal yet."""
+    def busy(self, thing: ServiceResource) -> str:
+        """Why requesting its deletion would fail now."""
         return ""
 
-    def delete(self, gcp: Gcp, thing: Thing) -> None:
+    def delete(self, gcp: Gcp, thing: ServiceResource) -> None:
         gcp.call("DELETE", self.service, thing.id)
 
-    def holders(self, gcp: Gcp, thing: Thing) -> str:
-        """Who is in the way, where that can be seen."""
+    def holders(self, gcp: Gcp, thing: ServiceResource) -> str:
+        """What blocks its deletion, where that is known."""
         return ", ".join(str(user).rpartition("/")[2] for user in thing.raw.get("users") or ())
 
 

@@ -1,4 +1,4 @@
-"""Stacks: which clusters a search is about, and how a thing in Google Cloud is known to be one's."""
+"""Stacks: which clusters a search is about, and how a resource is known to belong to one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from playrunner.cloud.owner import CLUSTER
 from playrunner.gcp import marks
 from playrunner.gcp.client import Gcp
 from playrunner.leftovers.aws.stacks import Claim
-from playrunner.leftovers.leftover import Thing
+from playrunner.leftovers.leftover import ServiceResource
 
 CLUSTER_LABEL = "goog-k8s-cluster-name"  # GKE's, on what it makes for a cluster
 _NODE_TAG = re.compile(
@@ -33,15 +33,15 @@ class GcpStacks:
         frozenset()
     )  # what the wanted stack's clusters were called, when not like it
 
-    def claim(self, thing: Thing) -> Claim | None:
+    def claim(self, thing: ServiceResource) -> Claim | None:
         """Whose the thing is; None for what is no wanted stack's."""
         claim = self._claim(thing)
         return claim if claim and self.wanted in (None, claim.stack) else None
 
-    def _claim(self, thing: Thing) -> Claim | None:
+    def _claim(self, thing: ServiceResource) -> Claim | None:
         mark = thing.tags.get(CLUSTER)
         if mark:
-            return Claim(mark, True, "carries our mark")
+            return Claim(mark, True, "tagged as ours")
         cluster = thing.tags.get(CLUSTER_LABEL) or thing.sign
         stack = self.stack_of(cluster) if cluster else ""
         return Claim(stack, False, f"made by cluster {cluster}") if stack else None
@@ -61,11 +61,11 @@ def read_stacks(gcp: Gcp, wanted: str | None, known_as: Iterable[str] = ()) -> G
     project = f"projects/{gcp.project}"
     clusters = gcp.listing("container", f"{project}/locations/-/clusters", "clusters")
     kubernetes = {
-        str(one["name"]): str((one.get("resourceLabels") or {}).get(marks.MARK, ""))
-        for one in clusters
+        str(raw["name"]): str((raw.get("resourceLabels") or {}).get(marks.MARK, ""))
+        for raw in clusters
     }
     disks = gcp.listing("compute", f"{project}/aggregated/disks", "items")
-    marked = {str((one.get("labels") or {}).get(marks.MARK, "")) for one in disks}
+    marked = {str((raw.get("labels") or {}).get(marks.MARK, "")) for raw in disks}
     names = {name for name in (*kubernetes.values(), *marked, wanted or "") if name}
     rules = gcp.listing("compute", f"{project}/global/firewalls", "items")
     return GcpStacks(wanted, frozenset(names), kubernetes, balancers(rules), frozenset(known_as))
@@ -74,12 +74,12 @@ def read_stacks(gcp: Gcp, wanted: str | None, known_as: Iterable[str] = ()) -> G
 def balancers(rules: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """A Service's load balancer is a forwarding rule NAME, and a firewall rule k8s-fw-NAME that
     names its cluster's nodes."""
-    found = {}
+    clusters = {}
     for rule in rules:
         name = str(rule["name"])
         if name.startswith("k8s-fw-") and (cluster := cluster_of(rule)):
-            found[name.removeprefix("k8s-fw-")] = cluster
-    return found
+            clusters[name.removeprefix("k8s-fw-")] = cluster
+    return clusters
 
 
 def cluster_of(rule: Mapping[str, Any]) -> str:

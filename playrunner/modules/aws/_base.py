@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from playrunner.aws.tags import plain
 from playrunner.cloud.resource import CloudModule
 from playrunner.hostside.state import State
 
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
+
 _WHERE = ("Tags", "tags", "TagList", "TagSet", "FileSystemTags")
 
 
 class AwsModule(CloudModule):
-    """A thing in AWS; our mark is among its tags."""
+    """A thing in AWS; our tag is among its tags."""
 
-    def ours(self, ctx: Any, state: State) -> bool:
+    def ours(self, ctx: Context, state: State) -> bool:
         return bool(
             ctx.owner.owns(plain(next((state[key] for key in _WHERE if state.get(key)), ())))
         )

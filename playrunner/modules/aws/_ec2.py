@@ -4,12 +4,15 @@ that cannot change."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.aws.tags import named, plain, specification, spelled
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class Ec2Module(AwsModule):
@@ -27,7 +30,7 @@ class Ec2Module(AwsModule):
     def label(self, state: State) -> str:
         return str(state.get(self.id_field, ""))
 
-    def marked(self, ctx: Any) -> list[dict[str, Any]]:
+    def marked(self, ctx: Context) -> list[dict[str, Any]]:
         """The tags it is made with."""
         return specification(self.kind, {**self._declared_tags(), **ctx.owner.tags(self.name)})
 
@@ -36,7 +39,7 @@ class Ec2Module(AwsModule):
         state = {name: value for name, value in fields.items() if value is not None}
         return {**state, "Tags": self._declared_tags()}
 
-    def mend_tags(self, ctx: Any, change: Change) -> None:
+    def update_tags(self, ctx: Context, change: Change) -> None:
         if change.observed is not None and change.after is not None and change.touches("Tags"):
             ctx.aws.call(
                 "ec2",
@@ -50,7 +53,7 @@ class Ec2Module(AwsModule):
 
 
 def one(items: Iterable[Mapping[str, Any]], name: str) -> State | None:
-    """Of things with our mark, the one of that name."""
+    """Of things tagged as ours, the one of that name."""
     return with_plain_tags(named(items, name))
 
 

@@ -34,7 +34,7 @@ def complaint(given: Iterable[Any], incoming: bool) -> str | None:
             return f'a rule has no "{unknown[0]}"; it takes {", ".join(_WORDS)}'
         if not _peers(rule):
             return (
-                f"the rule {dict(rule)} says nobody: it takes cidr, group, prefix_list or self:"
+                f"the rule {dict(rule)} has no peer: it takes cidr, group, prefix_list or self:"
                 " true"
             )
         for text in _ports(rule):
@@ -115,14 +115,14 @@ def _ports(rule: Mapping[str, Any]) -> list[str]:
 
 
 def _peers(rule: Mapping[str, Any]) -> list[str]:
-    found = ["self"] if rule.get("self") in (True, "true", "yes") else []
-    for word in _PEERS:
-        given = rule.get(word) or []
-        found += [
+    peers = ["self"] if rule.get("self") in (True, "true", "yes") else []
+    for argument in _PEERS:
+        given = rule.get(argument) or []
+        peers += [
             str(peer).strip()
             for peer in (given if isinstance(given, list) else str(given).split(","))
         ]
-    return found
+    return peers
 
 
 def _lets_the_world_log_in(rule: Mapping[str, Any]) -> bool:

@@ -3,7 +3,10 @@ numbered."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 # The most EFA interfaces of each type; types that are not here are looked up at AWS.
 CARDS = {
@@ -48,11 +51,13 @@ def interfaces(instance_type: str, cards: int, group_ids: list[str]) -> list[dic
     ]
 
 
-def cards_of(ctx: Any, instance_type: str) -> int:
+def cards_of(ctx: Context, instance_type: str) -> int:
     """How many EFA cards a type can have; none for a type without EFA."""
     if instance_type in CARDS:
         return CARDS[instance_type]
-    told = ctx.aws.read("ec2", "describe_instance_types", InstanceTypes=[instance_type])[
+    described = ctx.aws.read("ec2", "describe_instance_types", InstanceTypes=[instance_type])[
         "InstanceTypes"
     ][0]
-    return int((told.get("NetworkInfo", {}).get("EfaInfo") or {}).get("MaximumEfaInterfaces", 0))
+    return int(
+        (described.get("NetworkInfo", {}).get("EfaInfo") or {}).get("MaximumEfaInterfaces", 0)
+    )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 MISSING = ("ResourceNotFoundException",)
 UNDER_WAY = ("CREATING", "UPDATING", "DELETING", "PENDING")
@@ -14,20 +17,21 @@ UNDER_WAY = ("CREATING", "UPDATING", "DELETING", "PENDING")
 class EksModule(AwsModule):
     """A thing of EKS with a status and a health of its own."""
 
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self._asked_for_here = False  # whether this run has asked EKS to make it
-
     def moving(self, state: State) -> str | None:
         return said(state) if state.get("status") in UNDER_WAY else None
 
     def broken(self, state: State) -> str | None:
         return said(state) if str(state.get("status")).endswith("FAILED") else None
 
-    def again(self, ctx: Any, state: State) -> bool:
-        """What failed in an earlier run is made anew; what failed in this one would only fail
+    def again(self, ctx: Context, state: State) -> bool:
+        """What failed in an earlier run is created again; what failed in this one would only fail
         again."""
-        return never_was(state) and not self._asked_for_here
+        return never_was(state) and not created_in_this_run(ctx)
+
+
+def created_in_this_run(ctx: Context) -> bool:
+    """Whether this run has asked EKS to create it."""
+    return any(change.creates for change in ctx.applied)
 
 
 def never_was(state: State | None) -> bool:
@@ -43,10 +47,10 @@ def said(state: State) -> str:
 
 def reasons(issues: list[dict[str, Any]]) -> str:
     return "; ".join(
-        f"{one.get('code', '')}: {one.get('message', '')}".strip(": ") for one in issues
+        f"{issue.get('code', '')}: {issue.get('message', '')}".strip(": ") for issue in issues
     )
 
 
-def mend_tags(ctx: Any, arn: str, change: Change) -> None:
+def update_tags(ctx: Context, arn: str, change: Change) -> None:
     if change.touches("tags") and not change.creates and not change.removes:
         ctx.aws.call("eks", "tag_resource", resourceArn=arn, tags=(change.after or {})["tags"])

@@ -3,9 +3,10 @@ and where to try next."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from playrunner.hostside.state import State
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _eks
 
 # What EKS fixes when it makes a node group, in the words of the declaration.
@@ -36,7 +37,7 @@ def observed(nodegroup: State) -> State:
 
 
 def taint_set(taints: Any) -> list[str]:
-    """Taints as kubectl writes them, key=value:effect: a key may stand there once for each effect."""
+    """Taints as kubectl writes them, key=value:effect; a key may occur once for each effect."""
     return sorted(f"{one['key']}={one.get('value') or ''}:{one['effect']}" for one in taints)
 
 
@@ -46,14 +47,14 @@ def taint(text: str) -> dict[str, str]:
     return {"key": key, "value": value, "effect": effect}
 
 
-def fixed_differences(found: State, wanted: State) -> list[str]:
+def fixed_differences(current: State, wanted: State) -> list[str]:
     """What differs though EKS cannot change it, each as `name: found, not wanted`."""
     differing = [
-        f"{word}: {found.get(key)}, not {wanted[key]}"
+        f"{word}: {current.get(key)}, not {wanted[key]}"
         for key, word in FIXED.items()
-        if key in wanted and found.get(key) != wanted[key]
+        if key in wanted and current.get(key) != wanted[key]
     ]
-    template, other = found.get("launchTemplate") or {}, wanted.get("launchTemplate") or {}
+    template, other = current.get("launchTemplate") or {}, wanted.get("launchTemplate") or {}
     if other and template.get("id") != other.get("id"):
         differing.append(f"launch_template: {template.get('id')}, not {other.get('id')}")
     return differing
@@ -67,30 +68,39 @@ def short_of_capacity(state: State) -> bool:
     )
 
 
-def config_changes(found: State, wanted: State) -> dict[str, Any]:
+def subnets_without_capacity(applied: Iterable[Change]) -> list[str]:
+    """The subnets of node groups that were deleted in this run because no machines were to be had
+    there."""
+    failed = [change.observed for change in applied if change.observed is not None]
+    return sorted(
+        {subnet for state in failed if short_of_capacity(state) for subnet in state["subnets"]}
+    )
+
+
+def config_changes(current: State, wanted: State) -> dict[str, Any]:
     """The arguments of update_nodegroup_config that lead from what is there to what is wanted."""
     changes: dict[str, Any] = {}
     if (
         "scalingConfig" in wanted
-        and {**found["scalingConfig"], **wanted["scalingConfig"]} != found["scalingConfig"]
+        and {**current["scalingConfig"], **wanted["scalingConfig"]} != current["scalingConfig"]
     ):
-        changes["scalingConfig"] = {**found["scalingConfig"], **wanted["scalingConfig"]}
-    if "labels" in wanted and found["labels"] != wanted["labels"]:
-        gone = [key for key in found["labels"] if wanted["labels"].get(key) is None]
+        changes["scalingConfig"] = {**current["scalingConfig"], **wanted["scalingConfig"]}
+    if "labels" in wanted and current["labels"] != wanted["labels"]:
+        gone = [key for key in current["labels"] if wanted["labels"].get(key) is None]
         added = {
             key: value
             for key, value in wanted["labels"].items()
-            if value is not None and found["labels"].get(key) != value
+            if value is not None and current["labels"].get(key) != value
         }
         changes["labels"] = _given(addOrUpdateLabels=added, removeLabels=gone)
-    if "taintSet" in wanted and found["taintSet"] != wanted["taintSet"]:
-        had, have = ([taint(text) for text in state["taintSet"]] for state in (found, wanted))
-        kept = {(one["key"], one["effect"]) for one in have}
+    if "taintSet" in wanted and current["taintSet"] != wanted["taintSet"]:
+        had, have = ([taint(text) for text in state["taintSet"]] for state in (current, wanted))
+        kept = {(entry["key"], entry["effect"]) for entry in have}
         changes["taints"] = _given(
-            addOrUpdateTaints=[one for one in have if one not in had],
-            removeTaints=[one for one in had if (one["key"], one["effect"]) not in kept],
+            addOrUpdateTaints=[entry for entry in have if entry not in had],
+            removeTaints=[entry for entry in had if (entry["key"], entry["effect"]) not in kept],
         )
-    if "updateConfig" in wanted and found.get("updateConfig") != wanted["updateConfig"]:
+    if "updateConfig" in wanted and current.get("updateConfig") != wanted["updateConfig"]:
         changes["updateConfig"] = wanted["updateConfig"]
     return changes
 

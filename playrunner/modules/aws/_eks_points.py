@@ -1,13 +1,15 @@
-"""The points that a cluster made by somebody else must meet; each gives what is wrong, and what to
-do about it."""
+"""The checks of an existing cluster; each gives what is wrong, and what to do about it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from playrunner.hostside.state import State
 from playrunner.modules.aws import _eks, _iam
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 LEAST_FREE_IPS = 16  # a control plane takes up to six addresses of a subnet, every pod one
 
@@ -26,14 +28,15 @@ def of_itself(cluster: State, vpc_id: str | None) -> Iterable[str]:
         )
 
 
-def of_version(ctx: Any, cluster: State) -> Iterable[str]:
-    told = ctx.aws.read("eks", "describe_cluster_versions")["clusterVersions"]
+def of_version(ctx: Context, cluster: State) -> Iterable[str]:
+    versions = ctx.aws.read("eks", "describe_cluster_versions")["clusterVersions"]
     known = {
-        one["clusterVersion"]: str(one.get("versionStatus") or one.get("status") or "")
-        for one in told
+        version["clusterVersion"]: str(version.get("versionStatus") or version.get("status") or "")
+        for version in versions
     }
     supported = sorted(
-        (one for one, status in known.items() if "UNSUPPORTED" not in status.upper()), key=_number
+        (version for version, status in known.items() if "UNSUPPORTED" not in status.upper()),
+        key=_number,
     )
     if cluster["version"] not in supported:
         yield (
@@ -43,13 +46,13 @@ def of_version(ctx: Any, cluster: State) -> Iterable[str]:
         )
 
 
-def is_dear(ctx: Any, cluster: State) -> Iterable[str]:
-    told = ctx.aws.read("eks", "describe_cluster_versions")["clusterVersions"]
+def is_dear(ctx: Context, cluster: State) -> Iterable[str]:
+    versions = ctx.aws.read("eks", "describe_cluster_versions")["clusterVersions"]
     status = next(
         (
-            str(one.get("versionStatus") or one.get("status"))
-            for one in told
-            if one["clusterVersion"] == cluster["version"]
+            str(version.get("versionStatus") or version.get("status"))
+            for version in versions
+            if version["clusterVersion"] == cluster["version"]
         ),
         "",
     )
@@ -60,7 +63,7 @@ def is_dear(ctx: Any, cluster: State) -> Iterable[str]:
         )
 
 
-def of_identity(ctx: Any, cluster: State) -> Iterable[str]:
+def of_identity(ctx: Context, cluster: State) -> Iterable[str]:
     issuer = ((cluster.get("identity") or {}).get("oidc") or {}).get("issuer")
     if not issuer:
         yield f"{cluster['name']} has no OIDC issuer: service accounts cannot have roles in it"
@@ -80,28 +83,28 @@ def of_identity(ctx: Any, cluster: State) -> Iterable[str]:
         )
 
 
-def of_subnets(ctx: Any, cluster: State, least_free_ips: int) -> Iterable[str]:
+def of_subnets(ctx: Context, cluster: State, least_free_ips: int) -> Iterable[str]:
     ids = cluster["resourcesVpcConfig"]["subnetIds"]
-    told = ctx.aws.read(
+    described = ctx.aws.read(
         "ec2", "describe_subnets", Filters=[{"Name": "subnet-id", "Values": sorted(ids)}]
     )["Subnets"]
-    there = {one["SubnetId"]: one for one in told}
+    existing = {subnet["SubnetId"]: subnet for subnet in described}
     yield from (
-        f"its subnet {one} is gone: give {cluster['name']} others (update its VPC configuration)"
-        for one in ids
-        if one not in there
+        f"its subnet {subnet} is gone: give {cluster['name']} others (update its VPC configuration)"
+        for subnet in ids
+        if subnet not in existing
     )
-    zones = {one["AvailabilityZone"] for one in told}
+    zones = {subnet["AvailabilityZone"] for subnet in described}
     if len(zones) < 2:
         yield (
             f"its subnets lie in {len(zones)} zone(s), and an upgrade needs two: add a subnet in"
             " another zone"
         )
     yield from (
-        f"subnet {one['SubnetId']} has {one['AvailableIpAddressCount']} free addresses and"
+        f"subnet {subnet['SubnetId']} has {subnet['AvailableIpAddressCount']} free addresses and"
         f" {least_free_ips} are needed: end what uses them, or add a subnet"
-        for one in told
-        if one["AvailableIpAddressCount"] < least_free_ips
+        for subnet in described
+        if subnet["AvailableIpAddressCount"] < least_free_ips
     )
 
 
@@ -123,7 +126,7 @@ def of_endpoint(cluster: State, from_inside: bool) -> Iterable[str]:
         )
 
 
-def of_security_group(ctx: Any, cluster: State) -> Iterable[str]:
+def of_security_group(ctx: Context, cluster: State) -> Iterable[str]:
     number = cluster["resourcesVpcConfig"].get("clusterSecurityGroupId")
     if not number:
         yield (
@@ -131,16 +134,16 @@ def of_security_group(ctx: Any, cluster: State) -> Iterable[str]:
             " version eks.3; upgrade it"
         )
         return
-    told = ctx.aws.read(
+    answer = ctx.aws.read(
         "ec2", "describe_security_groups", Filters=[{"Name": "group-id", "Values": [number]}]
     )
-    if not told["SecurityGroups"]:
+    if not answer["SecurityGroups"]:
         yield (
             f"its security group {number} is gone: nodes cannot talk to the control plane; the"
-            " cluster must be made anew"
+            " cluster must be created again"
         )
         return
-    rules = told["SecurityGroups"][0].get("IpPermissions") or ()
+    rules = answer["SecurityGroups"][0].get("IpPermissions") or ()
     among = any(
         rule["IpProtocol"] == "-1"
         and any(pair.get("GroupId") == number for pair in rule.get("UserIdGroupPairs") or ())
@@ -156,7 +159,7 @@ def of_security_group(ctx: Any, cluster: State) -> Iterable[str]:
 def of_nodes(groups: list[State], name: str, least_nodes: int) -> Iterable[str]:
     for group in groups:
         if group["status"] not in ("ACTIVE", "UPDATING"):
-            yield f"node group {group['nodegroupName']} is {_eks.said(group)}: mend or delete it"
+            yield f"node group {group['nodegroupName']} is {_eks.said(group)}: repair or delete it"
     nodes = sum(
         group["scalingConfig"]["desiredSize"]
         for group in groups
@@ -169,7 +172,7 @@ def of_nodes(groups: list[State], name: str, least_nodes: int) -> Iterable[str]:
         )
 
 
-def of_access(ctx: Any, cluster: State) -> Iterable[str]:
+def of_access(ctx: Context, cluster: State) -> Iterable[str]:
     if "API" not in str((cluster.get("accessConfig") or {}).get("authenticationMode")):
         return  # whom aws-auth lets in is known inside the cluster only
     who = principal(str(ctx.aws.read("sts", "get_caller_identity")["Arn"]))
@@ -179,11 +182,11 @@ def of_access(ctx: Any, cluster: State) -> Iterable[str]:
     # An assumed role's session does not tell the role's path, so only its name is compared.
     name = who.rpartition("/")[2]
     if not any(
-        one == who or (":role/" in who and one.rpartition("/")[2] == name) for one in listed
+        entry == who or (":role/" in who and entry.rpartition("/")[2] == name) for entry in listed
     ):
         yield (
-            f"{who} has no access entry: whoever may must run eks.create with it in eks_admins,"
-            " or use the principal that made the cluster"
+            f"{who} has no access entry: have an administrator run eks.create with it in"
+            " eks_admins, or use the principal that made the cluster"
         )
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.text.documents import parse_json
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 MISSING = ("NoSuchEntity", "NoSuchEntityException")
 VERSION = "2012-10-17"
@@ -25,7 +28,7 @@ def written(policy: Mapping[str, Any]) -> str:
     return json.dumps(policy, separators=(",", ":"))
 
 
-def policy_arns(ctx: Any, names: Iterable[str]) -> list[str]:
+def policy_arns(ctx: Context, names: Iterable[str]) -> list[str]:
     """The ARNs of policies; a bare name is one that AWS manages."""
     return sorted(
         name if name.startswith("arn:") else f"arn:{ctx.aws.partition}:iam::aws:policy/{name}"
@@ -69,7 +72,7 @@ def trust_in_service_account(
     )
 
 
-def oidc_provider_arn(ctx: Any, issuer: str) -> str:
+def oidc_provider_arn(ctx: Context, issuer: str) -> str:
     return f"arn:{ctx.aws.partition}:iam::{ctx.aws.account}:oidc-provider/{without_scheme(issuer)}"
 
 

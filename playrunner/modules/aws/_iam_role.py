@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.aws.tags import plain, spelled
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _iam
 from playrunner.modules.aws._base import AwsModule
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class Role(AwsModule):
@@ -24,10 +27,10 @@ class Role(AwsModule):
     permissions_boundary: str = ""  # the ARN of a policy that bounds what the role may be given
     tags: dict[str, str] = {}  # more tags, beside the owner's
 
-    def trust_document(self, ctx: Any) -> dict[str, Any]:
+    def trust_document(self, ctx: Context) -> dict[str, Any]:
         raise NotImplementedError
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         answer = ctx.aws.read("iam", "get_role", missing=_iam.MISSING, RoleName=self.name)
         if answer is None:
             return None
@@ -35,13 +38,13 @@ class Role(AwsModule):
         if self.managed_policies is not None:
             role["AttachedPolicies"] = sorted(self._attached(ctx))
         if self.inline_policies is not None:
-            found = {name: self._inline(ctx, name) for name in self.inline_policies}
+            policies = {name: self._inline(ctx, name) for name in self.inline_policies}
             role["InlinePolicies"] = {
-                name: policy for name, policy in found.items() if policy is not None
+                name: policy for name, policy in policies.items() if policy is not None
             }
         return role
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         wanted: State = {
             "AssumeRolePolicyDocument": self.trust_document(ctx),
             "MaxSessionDuration": self.max_session_seconds,
@@ -58,7 +61,7 @@ class Role(AwsModule):
             }
         return wanted
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         if change.removes:
             self._remove(ctx)
             return
@@ -66,13 +69,13 @@ class Role(AwsModule):
         if change.creates:
             self._create(ctx, change.after)
         else:
-            self._mend(ctx, change)
-        self._mend_policies(ctx, change.observed or {}, change.after)
+            self._update(ctx, change)
+        self._update_policies(ctx, change.observed or {}, change.after)
 
     def label(self, state: State) -> str:
         return str(state.get("RoleName", self.name))
 
-    def _create(self, ctx: Any, wanted: State) -> None:
+    def _create(self, ctx: Context, wanted: State) -> None:
         more: dict[str, Any] = (
             {"PermissionsBoundary": self.permissions_boundary} if self.permissions_boundary else {}
         )
@@ -89,7 +92,7 @@ class Role(AwsModule):
             **more,
         )
 
-    def _mend(self, ctx: Any, change: Change) -> None:
+    def _update(self, ctx: Context, change: Change) -> None:
         wanted = change.after or {}
         if change.touches("AssumeRolePolicyDocument"):
             ctx.aws.call(
@@ -110,16 +113,16 @@ class Role(AwsModule):
         if change.touches("Tags"):
             ctx.aws.call("iam", "tag_role", RoleName=self.name, Tags=spelled(wanted["Tags"]))
 
-    def _mend_policies(self, ctx: Any, found: State, wanted: State) -> None:
+    def _update_policies(self, ctx: Context, current: State, wanted: State) -> None:
         had, have = (
-            set(found.get("AttachedPolicies") or ()),
+            set(current.get("AttachedPolicies") or ()),
             set(wanted.get("AttachedPolicies") or ()),
         )
         for arn in sorted(have - had):
             ctx.aws.call("iam", "attach_role_policy", RoleName=self.name, PolicyArn=arn)
         for arn in sorted(had - have) if "AttachedPolicies" in wanted else ():
             ctx.aws.call("iam", "detach_role_policy", RoleName=self.name, PolicyArn=arn)
-        inline = found.get("InlinePolicies") or {}
+        inline = current.get("InlinePolicies") or {}
         for name, policy in (wanted.get("InlinePolicies") or {}).items():
             if policy is None:  # taken back to a time when it was not there
                 ctx.aws.call("iam", "delete_role_policy", RoleName=self.name, PolicyName=name)
@@ -132,9 +135,9 @@ class Role(AwsModule):
                     PolicyDocument=_iam.written(policy),
                 )
 
-    def _remove(self, ctx: Any) -> None:
-        """IAM deletes only a bare role, so whatever hangs on it comes off first, also what nobody
-        declared."""
+    def _remove(self, ctx: Context) -> None:
+        """IAM deletes only a bare role, so everything attached to it is detached first, declared
+        or not."""
         of = {"RoleName": self.name}
         for arn in self._attached(ctx):
             ctx.aws.call("iam", "detach_role_policy", PolicyArn=arn, **of)
@@ -154,17 +157,17 @@ class Role(AwsModule):
             )
         ctx.aws.call("iam", "delete_role", **of)
 
-    def _attached(self, ctx: Any) -> list[str]:
-        found = (
+    def _attached(self, ctx: Context) -> list[str]:
+        answer = (
             ctx.aws.read(
                 "iam", "list_attached_role_policies", missing=_iam.MISSING, RoleName=self.name
             )
             or {}
         )
-        return [one["PolicyArn"] for one in found.get("AttachedPolicies", ())]
+        return [policy["PolicyArn"] for policy in answer.get("AttachedPolicies", ())]
 
-    def _inline(self, ctx: Any, name: str) -> dict[str, Any] | None:
-        found = ctx.aws.read(
+    def _inline(self, ctx: Context, name: str) -> dict[str, Any] | None:
+        answer = ctx.aws.read(
             "iam", "get_role_policy", missing=_iam.MISSING, RoleName=self.name, PolicyName=name
         )
-        return _iam.document(found["PolicyDocument"]) if found else None
+        return _iam.document(answer["PolicyDocument"]) if answer else None

@@ -17,23 +17,23 @@ def given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def refuse_changes(what: str, found: State | None, fixed: Mapping[str, Any]) -> None:
+def refuse_changes(what: str, current: State | None, fixed: Mapping[str, Any]) -> None:
     """Complain when something that is decided at creation was declared otherwise since."""
-    for name, wanted in fixed.items() if found is not None else ():
-        there = (found or {}).get(name)
-        if isinstance(wanted, dict) and isinstance(there, dict):
-            refuse_changes(what, there, wanted)
-        elif there != wanted:
-            said = "without" if there is None else f"with {there!r} as"
+    for name, wanted in fixed.items() if current is not None else ():
+        value = (current or {}).get(name)
+        if isinstance(wanted, dict) and isinstance(value, dict):
+            refuse_changes(what, value, wanted)
+        elif value != wanted:
+            having = "without" if value is None else f"with {value!r} as"
             raise Failed(
-                f"{what} was made {said} {name}, and this cannot be changed to {wanted!r} later;"
+                f"{what} was made {having} {name}, and this cannot be changed to {wanted!r} later;"
                 " give the new one another name, or delete this one first"
             )
 
 
-def same_key(found: str | None, wanted: str | None) -> str | None:
-    """The wanted key as the service spells it: its id is the tail of the whole name that is shown."""
-    return found if wanted and found and found.endswith(f"/{wanted}") else wanted
+def same_key(current: str | None, wanted: str | None) -> str | None:
+    """The wanted key as the service spells it: the ARN it shows ends with the key's id."""
+    return current if wanted and current and current.endswith(f"/{wanted}") else wanted
 
 
 def life_cycle(state: State, key: str) -> str | None:

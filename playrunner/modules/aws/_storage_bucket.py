@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from playrunner.hostside.module import Failed
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 _BATCH = 1000  # as many as one call takes
 
 
-def empty(ctx: Any, bucket: str) -> None:
+def empty(ctx: Context, bucket: str) -> None:
     """Delete all that is in a bucket; what is done stays done when this ends early."""
-    while found := _versions(ctx, bucket):
-        for start in range(0, len(found), _BATCH):
+    while versions := _versions(ctx, bucket):
+        for start in range(0, len(versions), _BATCH):
             answer = ctx.aws.call(
                 "s3",
                 "delete_objects",
                 Bucket=bucket,
-                Delete={"Objects": found[start : start + _BATCH], "Quiet": True},
+                Delete={"Objects": versions[start : start + _BATCH], "Quiet": True},
             )
             for problem in answer.get("Errors") or ():
                 raise Failed(
@@ -34,15 +37,15 @@ def empty(ctx: Any, bucket: str) -> None:
         )
 
 
-def holds_something(ctx: Any, bucket: str) -> bool:
+def holds_something(ctx: Context, bucket: str) -> bool:
     """Whether there is an object, or an earlier version of one; unfinished uploads do not count, as
     in S3."""
     return bool(_versions(ctx, bucket))
 
 
-def _versions(ctx: Any, bucket: str) -> list[dict[str, str]]:
+def _versions(ctx: Context, bucket: str) -> list[dict[str, str]]:
     """Some of what is there: a bucket of millions is not held in memory."""
-    said = (
+    listing = (
         ctx.aws.read(
             "s3",
             "list_object_versions",
@@ -53,7 +56,7 @@ def _versions(ctx: Any, bucket: str) -> list[dict[str, str]]:
         or {}
     )
     return [
-        {"Key": one["Key"], "VersionId": one["VersionId"]}
+        {"Key": version["Key"], "VersionId": version["VersionId"]}
         for kind in ("Versions", "DeleteMarkers")
-        for one in said.get(kind) or ()
+        for version in listing.get(kind) or ()
     ]

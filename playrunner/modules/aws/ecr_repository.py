@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from playrunner.aws.tags import spelled
 from playrunner.cloud.resource import HoldsData
@@ -11,6 +11,9 @@ from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
 from playrunner.modules.aws._storage import given, refuse_changes, same_key
 from playrunner.text.answers import document
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class EcrRepository(AwsModule):
@@ -28,16 +31,19 @@ class EcrRepository(AwsModule):
     # When it is deleted, its images go with it; otherwise only an empty one can be deleted
     empty_on_delete: bool = False
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         everything = ctx.aws.read("ecr", "describe_repositories")["repositories"]
-        found = next((one for one in everything if one["repositoryName"] == self.name), None)
-        if found is None:
+        repository = next(
+            (candidate for candidate in everything if candidate["repositoryName"] == self.name),
+            None,
+        )
+        if repository is None:
             return None
         gone = ("RepositoryNotFoundException", "LifecyclePolicyNotFoundException")
-        said = ctx.aws.read(
-            "ecr", "list_tags_for_resource", gone, resourceArn=found["repositoryArn"]
+        tags = ctx.aws.read(
+            "ecr", "list_tags_for_resource", gone, resourceArn=repository["repositoryArn"]
         )
-        state = {**found, "tags": (said or {}).get("tags", [])}
+        state = {**repository, "tags": (tags or {}).get("tags", [])}
         if self._rules() is not None:
             policy = ctx.aws.read("ecr", "get_lifecycle_policy", gone, repositoryName=self.name)
             state["lifecyclePolicy"] = (
@@ -49,12 +55,12 @@ class EcrRepository(AwsModule):
             )
         return state
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         encryption = given(
-            encryptionType=self.encryption, kmsKey=same_key(_key_of(found), self.kms_key)
+            encryptionType=self.encryption, kmsKey=same_key(_key_of(current), self.kms_key)
         )
         refuse_changes(
-            f"the repository {self.name}", found, {"encryptionConfiguration": encryption}
+            f"the repository {self.name}", current, {"encryptionConfiguration": encryption}
         )
         rules = self._rules()
         return {
@@ -64,7 +70,7 @@ class EcrRepository(AwsModule):
             **({} if rules is None else {"lifecyclePolicy": {"rules": rules}}),
         }
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         if change.removes:
             self._remove(ctx)
             return
@@ -100,7 +106,7 @@ class EcrRepository(AwsModule):
     def label(self, state: State) -> str:
         return str(state["repositoryUri"])
 
-    def _remove(self, ctx: Any) -> None:
+    def _remove(self, ctx: Context) -> None:
         if not self.empty_on_delete:
             images = ctx.aws.read(
                 "ecr", "list_images", repositoryName=self.name, PaginationConfig={"MaxItems": 1}
@@ -114,7 +120,7 @@ class EcrRepository(AwsModule):
             "ecr", "delete_repository", repositoryName=self.name, force=self.empty_on_delete
         )
 
-    def _apply_policy(self, ctx: Any, policy: State) -> None:
+    def _apply_policy(self, ctx: Context, policy: State) -> None:
         if policy["rules"]:
             ctx.aws.call(
                 "ecr",
@@ -141,11 +147,11 @@ class EcrRepository(AwsModule):
             "countType": "imageCountMoreThan",
             "countNumber": self.keep_images,
         }
-        said = (
+        selections = (
             (old, f"untagged for {self.untagged_days} days"),
             (many, f"all but the newest {self.keep_images}"),
         )
-        chosen = [(selection, text) for selection, text in said if selection["countNumber"]]
+        chosen = [(selection, text) for selection, text in selections if selection["countNumber"]]
         return [
             {
                 "rulePriority": priority,
@@ -157,5 +163,5 @@ class EcrRepository(AwsModule):
         ]
 
 
-def _key_of(found: State | None) -> str | None:
-    return ((found or {}).get("encryptionConfiguration") or {}).get("kmsKey")
+def _key_of(current: State | None) -> str | None:
+    return ((current or {}).get("encryptionConfiguration") or {}).get("kmsKey")

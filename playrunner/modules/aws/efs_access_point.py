@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from playrunner.aws.tags import named, spelled
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
 from playrunner.modules.aws._storage import life_cycle, refuse_changes
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class EfsAccessPoint(AwsModule):
@@ -22,18 +25,18 @@ class EfsAccessPoint(AwsModule):
     # Of the folder, when it has to be made; it then belongs to uid and gid
     permissions: str = "0755"
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         points = ctx.aws.read("efs", "describe_access_points")["AccessPoints"]
         return named(
             (
-                one
-                for one in points
-                if self.ours(ctx, one) and one.get("LifeCycleState") != "deleted"
+                point
+                for point in points
+                if self.ours(ctx, point) and point.get("LifeCycleState") != "deleted"
             ),
             self.name,
         )
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         made = {"OwnerUid": self.uid, "OwnerGid": self.gid, "Permissions": self.permissions}
         root = (
             {"Path": self.path} if self.path == "/" else {"Path": self.path, "CreationInfo": made}
@@ -43,10 +46,10 @@ class EfsAccessPoint(AwsModule):
             "PosixUser": {"Uid": self.uid, "Gid": self.gid},
             "RootDirectory": root,
         }
-        refuse_changes(f"the access point {self.name}", found, wanted)
+        refuse_changes(f"the access point {self.name}", current, wanted)
         return wanted
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         if change.removes:
             ctx.aws.call(
                 "efs", "delete_access_point", AccessPointId=self.label(change.observed or {})

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from playrunner.aws.tags import spelled
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
 from playrunner.modules.aws._storage import given, life_cycle, refuse_changes, same_key
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 _DAYS = (1, 7, 14, 30, 60, 90, 180, 270, 365)
 
@@ -49,38 +52,43 @@ class EfsFilesystem(AwsModule):
             return "performance: maxIO does not go with elastic throughput"
         return None
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         everything = ctx.aws.read("efs", "describe_file_systems")["FileSystems"]
-        found = next((one for one in everything if one["CreationToken"] == self.name), None)
-        if found is None or found["LifeCycleState"] == "deleted":
+        file_system = next(
+            (candidate for candidate in everything if candidate["CreationToken"] == self.name), None
+        )
+        if file_system is None or file_system["LifeCycleState"] == "deleted":
             return None
-        number = found["FileSystemId"]
-        state = {**found, "DNSName": f"{number}.efs.{ctx.aws.region}.{_domain(ctx.aws.region)}"}
-        if found["LifeCycleState"] != "available":
+        number = file_system["FileSystemId"]
+        state = {
+            **file_system,
+            "DNSName": f"{number}.efs.{ctx.aws.region}.{_domain(ctx.aws.region)}",
+        }
+        if file_system["LifeCycleState"] != "available":
             return state
         if self.infrequent_after_days is not None:
             state["LifecyclePolicies"] = ctx.aws.read(
                 "efs", "describe_lifecycle_configuration", FileSystemId=number
             )["LifecyclePolicies"]
         if self.backup is not None:
-            said = ctx.aws.read(
+            policy = ctx.aws.read(
                 "efs", "describe_backup_policy", ("PolicyNotFound",), FileSystemId=number
             )
-            state["Backup"] = bool(said) and said["BackupPolicy"]["Status"] in (
+            state["Backup"] = bool(policy) and policy["BackupPolicy"]["Status"] in (
                 "ENABLED",
                 "ENABLING",
             )
         return state
 
-    def desired(self, ctx: Any, found: State | None) -> State:
-        key = same_key((found or {}).get("KmsKeyId"), self.kms_key)
+    def desired(self, ctx: Context, current: State | None) -> State:
+        key = same_key((current or {}).get("KmsKeyId"), self.kms_key)
         fixed = given(
             PerformanceMode=self.performance,
             Encrypted=self.encrypted,
             KmsKeyId=key,
             AvailabilityZoneName=self.zone,
         )
-        refuse_changes(f"the file system {self.name}", found, fixed)
+        refuse_changes(f"the file system {self.name}", current, fixed)
         return {
             **fixed,
             **given(
@@ -91,7 +99,7 @@ class EfsFilesystem(AwsModule):
             ),
         }
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         if change.removes:
             if not self.moving(change.observed or {}):
                 self._remove(ctx, change.observed or {})
@@ -146,19 +154,19 @@ class EfsFilesystem(AwsModule):
     def label(self, state: State) -> str:
         return str(state["FileSystemId"])
 
-    def _remove(self, ctx: Any, found: State) -> None:
+    def _remove(self, ctx: Context, current: State) -> None:
         """First the addresses that no step speaks of any more (a zone that is not declared now):
         they keep it from going."""
         targets = []
-        if found["NumberOfMountTargets"]:
+        if current["NumberOfMountTargets"]:
             targets = ctx.aws.read(
-                "efs", "describe_mount_targets", FileSystemId=found["FileSystemId"]
+                "efs", "describe_mount_targets", FileSystemId=current["FileSystemId"]
             )["MountTargets"]
         for target in targets:
             if not life_cycle(target, "LifeCycleState"):
                 ctx.aws.call("efs", "delete_mount_target", MountTargetId=target["MountTargetId"])
         if not targets:
-            ctx.aws.call("efs", "delete_file_system", FileSystemId=found["FileSystemId"])
+            ctx.aws.call("efs", "delete_file_system", FileSystemId=current["FileSystemId"])
 
     def _policies(self) -> list[dict[str, str]] | None:
         days = self.infrequent_after_days

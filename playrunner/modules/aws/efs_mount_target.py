@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
 from playrunner.modules.aws._storage import life_cycle
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class EfsMountTarget(AwsModule):
@@ -20,26 +23,26 @@ class EfsMountTarget(AwsModule):
     subnet: str  # its id: one subnet per zone
     security_groups: list[str] | None = None  # up to five ids; they let NFS (TCP 2049) in
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         targets = ctx.aws.read(
             "efs", "describe_mount_targets", ("FileSystemNotFound",), FileSystemId=self.file_system
         )
-        found = next(
+        target = next(
             (
-                one
-                for one in (targets or {"MountTargets": ()})["MountTargets"]
-                if one["SubnetId"] == self.subnet
+                candidate
+                for candidate in (targets or {"MountTargets": ()})["MountTargets"]
+                if candidate["SubnetId"] == self.subnet
             ),
             None,
         )
-        if found is None or found["LifeCycleState"] == "deleted":
+        if target is None or target["LifeCycleState"] == "deleted":
             return None
-        state = {**found, "Tags": self._owner_tags(ctx)}
-        if self.security_groups is not None and not self.moving(found):
-            state["SecurityGroups"] = _groups(ctx, targets["MountTargets"], found)
+        state = {**target, "Tags": self._owner_tags(ctx)}
+        if self.security_groups is not None and not self.moving(target):
+            state["SecurityGroups"] = _groups(ctx, targets["MountTargets"], target)
         return state
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         wanted: State = {"FileSystemId": self.file_system, "SubnetId": self.subnet}
         return (
             wanted
@@ -47,7 +50,7 @@ class EfsMountTarget(AwsModule):
             else {**wanted, "SecurityGroups": sorted(self.security_groups)}
         )
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         if change.removes:
             if not self.moving(change.observed or {}):
                 ctx.aws.call(
@@ -77,7 +80,7 @@ class EfsMountTarget(AwsModule):
     def label(self, state: State) -> str:
         return str(state["MountTargetId"])
 
-    def _refuse_second(self, ctx: Any) -> None:
+    def _refuse_second(self, ctx: Context) -> None:
         """The service's own words for two in a zone are those for one that is there already."""
         others = ctx.aws.read("efs", "describe_mount_targets", FileSystemId=self.file_system)[
             "MountTargets"
@@ -94,26 +97,37 @@ class EfsMountTarget(AwsModule):
                     f" {other['SubnetId']}: one per zone is enough for all of its subnets"
                 )
 
-    def _owner_tags(self, ctx: Any) -> Any:
+    def _owner_tags(self, ctx: Context) -> Any:
         """A mount target has no tags: it belongs to whom its file system belongs."""
         everything = ctx.aws.read("efs", "describe_file_systems")["FileSystems"]
         return next(
-            (one["Tags"] for one in everything if one["FileSystemId"] == self.file_system), []
+            (
+                file_system["Tags"]
+                for file_system in everything
+                if file_system["FileSystemId"] == self.file_system
+            ),
+            [],
         )
 
 
-def _groups(ctx: Any, targets: list[State], target: State) -> list[str]:
+def _groups(ctx: Context, targets: list[State], target: State) -> list[str]:
     """From its interface: one read tells the groups of all targets of a file system."""
     numbers = sorted(
-        str(one["NetworkInterfaceId"]) for one in targets if one.get("NetworkInterfaceId")
+        str(interface["NetworkInterfaceId"])
+        for interface in targets
+        if interface.get("NetworkInterfaceId")
     )
-    found = ctx.aws.read(
+    interfaces = ctx.aws.read(
         "ec2",
         "describe_network_interfaces",
         Filters=[{"Name": "network-interface-id", "Values": numbers}],
     )["NetworkInterfaces"]
     mine = next(
-        (one for one in found if one["NetworkInterfaceId"] == target.get("NetworkInterfaceId")),
+        (
+            interface
+            for interface in interfaces
+            if interface["NetworkInterfaceId"] == target.get("NetworkInterfaceId")
+        ),
         {"Groups": ()},
     )
     return sorted(str(group["GroupId"]) for group in mine["Groups"])

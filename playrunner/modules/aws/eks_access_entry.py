@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _eks
 from playrunner.modules.aws._base import AwsModule
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class EksAccessEntry(AwsModule):
@@ -27,7 +30,7 @@ class EksAccessEntry(AwsModule):
     username: str = ""  # the name in Kubernetes; by default the ARN
     tags: dict[str, str] = {}  # more tags, beside the owner's
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         of = {"clusterName": self.cluster, "principalArn": self.principal}
         answer = ctx.aws.read("eks", "describe_access_entry", missing=_eks.MISSING, **of)
         if answer is None:
@@ -35,22 +38,24 @@ class EksAccessEntry(AwsModule):
         listed = (
             ctx.aws.read("eks", "list_associated_access_policies", missing=_eks.MISSING, **of) or {}
         )
-        found = [
-            _policy(one["policyArn"], one["accessScope"])
-            for one in listed.get("associatedAccessPolicies", ())
+        policies = [
+            _policy(policy["policyArn"], policy["accessScope"])
+            for policy in listed.get("associatedAccessPolicies", ())
         ]
         entry = answer["accessEntry"]
         return {
             **entry,
             "kubernetesGroups": sorted(entry.get("kubernetesGroups") or ()),
-            "accessPolicies": _sorted(found),
+            "accessPolicies": _sorted(policies),
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State:
-        wanted = [one if isinstance(one, dict) else {"policy": one} for one in self.policies]
+    def desired(self, ctx: Context, current: State | None) -> State:
+        wanted = [
+            policy if isinstance(policy, dict) else {"policy": policy} for policy in self.policies
+        ]
         policies = [
-            _policy(_arn(ctx, one["policy"]), {"namespaces": one.get("namespaces")})
-            for one in wanted
+            _policy(_arn(ctx, policy["policy"]), {"namespaces": policy.get("namespaces")})
+            for policy in wanted
         ]
         state: State = {
             "type": self.type,
@@ -61,7 +66,7 @@ class EksAccessEntry(AwsModule):
             state["kubernetesGroups"] = sorted(self.groups)
         return {**state, "username": self.username} if self.username else state
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         of, wanted = (
             {"clusterName": self.cluster, "principalArn": self.principal},
             change.after or {},
@@ -69,7 +74,7 @@ class EksAccessEntry(AwsModule):
         if change.removes:
             ctx.aws.call("eks", "delete_access_entry", **of)
             return
-        told = {key: wanted[key] for key in ("kubernetesGroups", "username") if key in wanted}
+        settings = {key: wanted[key] for key in ("kubernetesGroups", "username") if key in wanted}
         if change.creates:
             ctx.aws.call(
                 "eks",
@@ -78,16 +83,18 @@ class EksAccessEntry(AwsModule):
                 type=wanted["type"],
                 tags={**wanted["tags"], **ctx.owner.tags(self.principal.rpartition("/")[2])},
                 **of,
-                **told,
+                **settings,
             )
         elif change.touches("kubernetesGroups", "username"):
-            ctx.aws.call("eks", "update_access_entry", token="clientRequestToken", **of, **told)
-        _eks.mend_tags(ctx, (change.observed or {}).get("accessEntryArn", ""), change)
+            ctx.aws.call("eks", "update_access_entry", token="clientRequestToken", **of, **settings)
+        _eks.update_tags(ctx, (change.observed or {}).get("accessEntryArn", ""), change)
         had, have = (change.observed or {}).get("accessPolicies", []), wanted["accessPolicies"]
-        for policy in [one for one in have if one not in had]:
+        for policy in [other for other in have if other not in had]:
             ctx.aws.call("eks", "associate_access_policy", **of, **policy)
         for policy in [
-            one for one in had if one["policyArn"] not in {two["policyArn"] for two in have}
+            other
+            for other in had
+            if other["policyArn"] not in {another["policyArn"] for another in have}
         ]:
             ctx.aws.call("eks", "disassociate_access_policy", policyArn=policy["policyArn"], **of)
 
@@ -95,7 +102,7 @@ class EksAccessEntry(AwsModule):
         return str(state.get("principalArn", self.principal)).rpartition("/")[2]
 
 
-def _arn(ctx: Any, name: str) -> str:
+def _arn(ctx: Context, name: str) -> str:
     return (
         name
         if name.startswith("arn:")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _eks
 from playrunner.text.documents import parse_yaml
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class EksAddon(_eks.EksModule):
@@ -35,7 +38,7 @@ class EksAddon(_eks.EksModule):
     keep_objects: bool = False  # leave what it installed in the cluster when it is deleted
     tags: dict[str, str] = {}  # more tags, beside the owner's
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         answer = ctx.aws.read(
             "eks",
             "describe_addon",
@@ -49,7 +52,7 @@ class EksAddon(_eks.EksModule):
             else None
         )
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         choices = {
             "addonVersion": self.version,
             "serviceAccountRoleArn": self.service_account_role,
@@ -67,7 +70,7 @@ class EksAddon(_eks.EksModule):
             else super().moving(state)
         )
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         of = {"clusterName": self.cluster, "addonName": self.name}
         wanted = dict(change.after or {})
         if change.removes or _eks.never_was(change.observed):
@@ -77,7 +80,6 @@ class EksAddon(_eks.EksModule):
         if settings is not None:
             wanted["configurationValues"] = json.dumps(settings, sort_keys=True)
         if change.creates:
-            self._asked_for_here = True
             # EKS knows no PRESERVE for objects that it has not installed itself.
             conflicts = "NONE" if self.conflicts == "PRESERVE" else self.conflicts
             ctx.aws.call(
@@ -90,7 +92,7 @@ class EksAddon(_eks.EksModule):
                 **wanted,
             )
             return
-        _eks.mend_tags(ctx, (change.observed or {})["addonArn"], change)
+        _eks.update_tags(ctx, (change.observed or {})["addonArn"], change)
         if change.touches("addonVersion", "serviceAccountRoleArn", "configuration"):
             ctx.aws.call(
                 "eks",

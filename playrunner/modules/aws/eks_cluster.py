@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _eks
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 _ENDPOINT = ("endpointPublicAccess", "endpointPrivateAccess", "publicAccessCidrs")
@@ -34,7 +37,7 @@ class EksCluster(_eks.EksModule):
     logging: list[str] | None = None
     # Who is let in by what
     authentication_mode: Literal["API", "API_AND_CONFIG_MAP", "CONFIG_MAP"] = "API_AND_CONFIG_MAP"
-    creator_is_admin: bool = True  # whoever makes the cluster may do everything in it
+    creator_is_admin: bool = True  # the principal that creates the cluster may do everything in it
     # STANDARD upgrades at the end of support, EXTENDED costs more
     support: Literal["STANDARD", "EXTENDED"] | None = None
     service_cidr: str = ""  # addresses for Kubernetes services; only when it is made
@@ -50,11 +53,11 @@ class EksCluster(_eks.EksModule):
             else None
         )
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         answer = ctx.aws.read("eks", "describe_cluster", missing=_eks.MISSING, name=self.name)
         return observed(answer["cluster"]) if answer else None
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         net = {
             "subnetIds": sorted(self.subnets),
             "securityGroupIds": sorted(self.security_groups),
@@ -76,39 +79,38 @@ class EksCluster(_eks.EksModule):
             "deletionProtection": self.deletion_protection,
         }
         wanted.update({key: value for key, value in choices.items() if value is not None})
-        if found is not None:
-            self._refuse_impossible(found)
+        if current is not None:
+            self._refuse_impossible(current)
         return wanted
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         if change.removes or _eks.never_was(change.observed):
             ctx.aws.call("eks", "delete_cluster", name=self.name)
         elif change.creates:
             self._create(ctx, change.after or {})
         else:
-            self._mend(ctx, change)
+            self._update_in_place(ctx, change)
 
     def label(self, state: State) -> str:
         return str(state.get("name", self.name))
 
-    def _refuse_impossible(self, found: State) -> None:
+    def _refuse_impossible(self, current: State) -> None:
         remedy = (
-            "it is fixed when the cluster is made, so delete the cluster and create it anew, or"
+            "it is fixed when the cluster is created; delete the cluster and create it again, or"
             " declare what is there"
         )
-        if found.get("roleArn") != self.role_arn:
+        if current.get("roleArn") != self.role_arn:
             raise Failed(
-                f"cluster {self.name} has the role {found.get('roleArn')}, not {self.role_arn}:"
+                f"cluster {self.name} has the role {current.get('roleArn')}, not {self.role_arn}:"
                 f" {remedy}"
             )
-        if self.version and _minor(self.version) < _minor(found["version"]):
+        if self.version and _minor(self.version) < _minor(current["version"]):
             raise Failed(
-                f"cluster {self.name} has Kubernetes {found['version']}, and EKS never goes back to"
-                f" {self.version}; declare {found['version']} or later"
+                f"cluster {self.name} has Kubernetes {current['version']}, and EKS never goes back"
+                f" to {self.version}; declare {current['version']} or later"
             )
 
-    def _create(self, ctx: Any, wanted: State) -> None:
-        self._asked_for_here = True
+    def _create(self, ctx: Context, wanted: State) -> None:
         access = {
             **wanted["accessConfig"],
             "bootstrapClusterCreatorAdminPermissions": self.creator_is_admin,
@@ -134,15 +136,15 @@ class EksCluster(_eks.EksModule):
             **more,
         )
 
-    def _mend(self, ctx: Any, change: Change) -> None:
-        """One update at a time, as EKS takes them; what still differs afterwards is the runner's to
-        bring up again."""
-        wanted, found = change.after or {}, change.observed or {}
-        _eks.mend_tags(ctx, found["arn"], change)
-        net, net_found = wanted["resourcesVpcConfig"], found["resourcesVpcConfig"]
+    def _update_in_place(self, ctx: Context, change: Change) -> None:
+        """One update at a time, as EKS takes them; what still differs afterwards is applied in the
+        next attempt."""
+        wanted, current = change.after or {}, change.observed or {}
+        _eks.update_tags(ctx, current["arn"], change)
+        net, current_net = wanted["resourcesVpcConfig"], current["resourcesVpcConfig"]
         for part in (_ENDPOINT, _NETWORK):  # EKS takes these in separate updates
             differing = {
-                key: net[key] for key in part if key in net and net[key] != net_found.get(key)
+                key: net[key] for key in part if key in net and net[key] != current_net.get(key)
             }
             if differing:
                 # Ranges are refused while there is no public endpoint; with one they are always
@@ -164,10 +166,10 @@ class EksCluster(_eks.EksModule):
                 "update_cluster_version",
                 token="clientRequestToken",
                 name=self.name,
-                version=f"1.{_minor(found['version']) + 1}",
+                version=f"1.{_minor(current['version']) + 1}",
             )
 
-    def _update(self, ctx: Any, **part: Any) -> None:
+    def _update(self, ctx: Context, **part: Any) -> None:
         ctx.aws.call(
             "eks", "update_cluster_config", token="clientRequestToken", name=self.name, **part
         )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _eks, _eks_nodegroup
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class EksNodegroup(_eks.EksModule):
@@ -29,7 +33,7 @@ class EksNodegroup(_eks.EksModule):
     capacity_type: Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"] = "ON_DEMAND"
     min_size: int = 1  # never fewer nodes
     max_size: int = 2  # never more
-    # How many now; by default min_size at first, and then left to whoever scales it
+    # How many now; by default min_size at first, and then left to what scales it
     desired_size: int | None = None
     labels: dict[str, str] | None = None  # exactly these Kubernetes labels
     # Exactly these: key, value, effect (NO_SCHEDULE, NO_EXECUTE, PREFER_NO_SCHEDULE)
@@ -44,12 +48,8 @@ class EksNodegroup(_eks.EksModule):
     max_unavailable: int | None = None  # how many nodes may be away at once while versions change
     # All nodes in one of the subnets: tried in turn until one has the capacity
     one_zone: bool = False
-    replace: bool = False  # delete and make it anew where something that is fixed differs
+    replace: bool = False  # delete and create it again where something fixed differs
     tags: dict[str, str] = {}  # more tags, beside the owner's
-
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self._passed_over: list[str] = []  # subnets that had no capacity, in this run
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> str | None:
@@ -57,7 +57,7 @@ class EksNodegroup(_eks.EksModule):
             return "disk_gib belongs into the launch template where there is one"
         return None
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         answer = ctx.aws.read(
             "eks",
             "describe_nodegroup",
@@ -65,14 +65,18 @@ class EksNodegroup(_eks.EksModule):
             clusterName=self.cluster,
             nodegroupName=self.name,
         )
-        return _eks_nodegroup.observed(answer["nodegroup"]) if answer else None
+        if not answer:
+            return None
+        without_capacity = _eks_nodegroup.subnets_without_capacity(ctx.applied)
+        state = _eks_nodegroup.observed(answer["nodegroup"])
+        return {**state, "subnetsWithoutCapacity": without_capacity} if without_capacity else state
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         wanted: State = {
-            "scalingConfig": self._sizes(found),
+            "scalingConfig": self._sizes(current),
             "capacityType": self.capacity_type,
             "nodeRole": self.node_role,
-            "subnets": self._subnets(found),
+            "subnets": self._subnets(ctx, current),
             "tags": dict(self.tags),
         }
         template = {"id": self.launch_template_id, "version": self.launch_template_version}
@@ -90,81 +94,82 @@ class EksNodegroup(_eks.EksModule):
         }
         wanted.update({key: value for key, value in choices.items() if value is not None})
         if (
-            found is not None and "labels" in wanted
+            current is not None and "labels" in wanted
         ):  # one that is to go is said to be nothing, so that it shows
-            wanted["labels"] = {**dict.fromkeys(found["labels"]), **wanted["labels"]}
-        self._refuse_fixed(found, wanted)
+            wanted["labels"] = {**dict.fromkeys(current["labels"]), **wanted["labels"]}
+        self._refuse_fixed(current, wanted)
         return wanted
 
-    def apply(self, ctx: Any, change: Change) -> None:
-        found, wanted = change.observed, change.after or {}
+    def apply(self, ctx: Context, change: Change) -> None:
+        current, wanted = change.observed, change.after or {}
         if change.removes or (
-            found and (_eks.never_was(found) or _eks_nodegroup.fixed_differences(found, wanted))
+            current
+            and (_eks.never_was(current) or _eks_nodegroup.fixed_differences(current, wanted))
         ):
-            if found and _eks_nodegroup.short_of_capacity(found):
-                self._passed_over += found["subnets"]
             ctx.aws.call(
                 "eks", "delete_nodegroup", clusterName=self.cluster, nodegroupName=self.name
             )
-        elif found is None:
+        elif current is None:
             self._create(ctx, wanted)
         else:
-            self._mend(ctx, found, change)
+            self._update(ctx, current, change)
 
     def broken(self, state: State) -> str | None:
         if state.get("status") not in ("CREATE_FAILED", "DELETE_FAILED", "DEGRADED"):
             return None
-        tried = len({*self._passed_over, *state["subnets"]})
+        tried = len({*state.get("subnetsWithoutCapacity", ()), *state["subnets"]})
         where = f" (tried {tried} of {len(self.subnets)} subnets)" if self.one_zone else ""
         return f"node group {self.name} is {_eks.said(state)}{where}"
 
-    def again(self, ctx: Any, state: State) -> bool:
-        if self._asked_for_here and self.one_zone and _eks_nodegroup.short_of_capacity(state):
-            return bool(self._untried(state["subnets"]))
+    def again(self, ctx: Context, state: State) -> bool:
+        if (
+            self.one_zone
+            and _eks.created_in_this_run(ctx)
+            and _eks_nodegroup.short_of_capacity(state)
+        ):
+            return bool(self._untried(ctx, state["subnets"]))
         return super().again(ctx, state)
 
     def label(self, state: State) -> str:
         return str(state.get("nodegroupName", self.name))
 
-    def _sizes(self, found: State | None) -> State:
+    def _sizes(self, current: State | None) -> State:
         sizes = {"minSize": self.min_size, "maxSize": self.max_size}
         if self.desired_size is not None:
             return {**sizes, "desiredSize": self.desired_size}
-        now = self.min_size if found is None else found["scalingConfig"]["desiredSize"]
+        now = self.min_size if current is None else current["scalingConfig"]["desiredSize"]
         return {**sizes, "desiredSize": min(max(now, self.min_size), self.max_size)}
 
-    def _subnets(self, found: State | None) -> list[str]:
+    def _subnets(self, ctx: Context, current: State | None) -> list[str]:
         if not self.one_zone:
             return sorted(self.subnets)
         if (
-            found is not None
-            and not _eks.never_was(found)
-            and set(found["subnets"]) <= set(self.subnets)
+            current is not None
+            and not _eks.never_was(current)
+            and set(current["subnets"]) <= set(self.subnets)
         ):
-            return list(found["subnets"])
-        failed = found["subnets"] if found and self._asked_for_here else ()
-        return (self._untried(failed) or self.subnets)[:1]
+            return list(current["subnets"])
+        failed = current["subnets"] if current and _eks.created_in_this_run(ctx) else ()
+        return (self._untried(ctx, failed) or self.subnets)[:1]
 
-    def _untried(self, just_failed: Any = ()) -> list[str]:
-        return [
-            subnet for subnet in self.subnets if subnet not in (*self._passed_over, *just_failed)
-        ]
+    def _untried(self, ctx: Context, just_failed: Sequence[str] = ()) -> list[str]:
+        tried = {*_eks_nodegroup.subnets_without_capacity(ctx.applied), *just_failed}
+        return [subnet for subnet in self.subnets if subnet not in tried]
 
-    def _refuse_fixed(self, found: State | None, wanted: State) -> None:
+    def _refuse_fixed(self, current: State | None, wanted: State) -> None:
         differing = (
-            _eks_nodegroup.fixed_differences(found, wanted)
-            if found and not _eks.never_was(found)
+            _eks_nodegroup.fixed_differences(current, wanted)
+            if current and not _eks.never_was(current)
             else []
         )
         if differing and not self.replace:
             raise Failed(
                 f"node group {self.name} cannot be changed in place ({'; '.join(differing)}); set"
-                " replace: true (its nodes are drained and made anew), or give the new one another"
+                " replace: true (its nodes are drained and replaced), or give the new one another"
                 " name"
             )
 
-    def _create(self, ctx: Any, wanted: State) -> None:
-        self._asked_for_here = True
+    def _create(self, ctx: Context, wanted: State) -> None:
         named = {
             key: wanted[key]
             for key in (
@@ -194,12 +199,12 @@ class EksNodegroup(_eks.EksModule):
             **named,
         )
 
-    def _mend(self, ctx: Any, found: State, change: Change) -> None:
-        """One update at a time, as EKS takes them; what still differs afterwards is the runner's to
-        bring up again."""
+    def _update(self, ctx: Context, current: State, change: Change) -> None:
+        """One update at a time, as EKS takes them; what still differs afterwards is applied in the
+        next attempt."""
         wanted, of = change.after or {}, {"clusterName": self.cluster, "nodegroupName": self.name}
-        _eks.mend_tags(ctx, found["nodegroupArn"], change)
-        config = _eks_nodegroup.config_changes(found, wanted)
+        _eks.update_tags(ctx, current["nodegroupArn"], change)
+        config = _eks_nodegroup.config_changes(current, wanted)
         if config:
             ctx.aws.call(
                 "eks", "update_nodegroup_config", token="clientRequestToken", **of, **config

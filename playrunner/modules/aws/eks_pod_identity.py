@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _eks
 from playrunner.modules.aws._base import AwsModule
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class EksPodIdentity(AwsModule):
@@ -21,7 +24,7 @@ class EksPodIdentity(AwsModule):
     role_arn: str  # the role its pods get
     tags: dict[str, str] = {}  # more tags, beside the owner's
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         # One listing of the whole cluster serves every association that is looked for.
         listed = (
             ctx.aws.read(
@@ -32,10 +35,11 @@ class EksPodIdentity(AwsModule):
             )
             or {}
         )
-        found = [
-            one["associationId"]
-            for one in listed.get("associations", ())
-            if (one["namespace"], one["serviceAccount"]) == (self.namespace, self.service_account)
+        ids = [
+            association["associationId"]
+            for association in listed.get("associations", ())
+            if (association["namespace"], association["serviceAccount"])
+            == (self.namespace, self.service_account)
         ]
         answer = (
             ctx.aws.read(
@@ -43,24 +47,24 @@ class EksPodIdentity(AwsModule):
                 "describe_pod_identity_association",
                 missing=_eks.MISSING,
                 clusterName=self.cluster,
-                associationId=found[0],
+                associationId=ids[0],
             )
-            if found
+            if ids
             else None
         )
         return dict(answer["association"]) if answer else None
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         return {"roleArn": self.role_arn, "tags": dict(self.tags)}
 
-    def apply(self, ctx: Any, change: Change) -> None:
-        found, wanted = change.observed or {}, change.after or {}
+    def apply(self, ctx: Context, change: Change) -> None:
+        current, wanted = change.observed or {}, change.after or {}
         if change.removes:
             ctx.aws.call(
                 "eks",
                 "delete_pod_identity_association",
                 clusterName=self.cluster,
-                associationId=found["associationId"],
+                associationId=current["associationId"],
             )
         elif change.creates:
             ctx.aws.call(
@@ -74,14 +78,14 @@ class EksPodIdentity(AwsModule):
                 tags={**wanted["tags"], **ctx.owner.tags(self.service_account)},
             )
         else:
-            _eks.mend_tags(ctx, found["associationArn"], change)
+            _eks.update_tags(ctx, current["associationArn"], change)
             if change.touches("roleArn"):
                 ctx.aws.call(
                     "eks",
                     "update_pod_identity_association",
                     token="clientRequestToken",
                     clusterName=self.cluster,
-                    associationId=found["associationId"],
+                    associationId=current["associationId"],
                     roleArn=wanted["roleArn"],
                 )
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.hostside.module import Probe
 from playrunner.hostside.state import State
 from playrunner.modules.aws import _eks, _eks_points, _iam
 from playrunner.modules.aws.eks_cluster import observed
 
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
+
 
 class EksVerify(Probe):
-    """A cluster that somebody else made: all of `problems` at once, each with its remedy; and
+    """A cluster that already exists: all of `problems` at once, each with its remedy; and
     `cluster` as EKS describes it.
 
     It does not fail by itself, so that what is built on the cluster can still be found and deleted.
@@ -24,9 +27,9 @@ class EksVerify(Probe):
     oidc: bool = True  # IAM must know its issuer
     nodes: int = 1  # how many nodes its managed node groups must have together
     least_free_ips: int = _eks_points.LEAST_FREE_IPS  # in each of its subnets
-    from_inside: bool = False  # we stand inside the VPC, so a private endpoint will do
+    from_inside: bool = False  # we are inside the VPC, so a private endpoint will do
 
-    def look(self, ctx: Any) -> dict[str, Any]:
+    def look(self, ctx: Context) -> dict[str, Any]:
         answer = ctx.aws.read("eks", "describe_cluster", missing=_eks.MISSING, name=self.name)
         if answer is None:
             there = ", ".join(ctx.aws.read("eks", "list_clusters")["clusters"]) or "none"
@@ -58,9 +61,9 @@ class EksVerify(Probe):
             "oidc_provider_arn": _iam.oidc_provider_arn(ctx, issuer) if issuer else "",
         }
 
-    def _groups(self, ctx: Any) -> list[State]:
+    def _groups(self, ctx: Context) -> list[State]:
         names = ctx.aws.read("eks", "list_nodegroups", clusterName=self.name)["nodegroups"]
-        told = [
+        described = [
             ctx.aws.read(
                 "eks",
                 "describe_nodegroup",
@@ -70,4 +73,4 @@ class EksVerify(Probe):
             )
             for name in names
         ]
-        return [one["nodegroup"] for one in told if one]
+        return [answer["nodegroup"] for answer in described if answer]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from playrunner.aws.tags import named, spelled
 from playrunner.hostside.module import Failed
@@ -10,6 +10,9 @@ from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
 from playrunner.modules.aws._storage import given, life_cycle, refuse_changes
 from playrunner.modules.aws._storage_lustre import complaint
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 _BROKEN = ("FAILED", "MISCONFIGURED", "MISCONFIGURED_UNAVAILABLE")
 
@@ -36,7 +39,7 @@ class FsxLustre(AwsModule):
     maintenance_time: str | None = None
     backup_days: int | None = None  # how long daily backups are kept; 0: none are made
     backup_time: str | None = None  # when the daily backup starts, UTC, as "00:00"
-    # Whether backups carry its tags, our mark among them; fixed at creation
+    # Whether backups carry its tags, our tag among them; fixed at creation
     tags_on_backups: bool | None = None
     import_path: str | None = None  # s3://bucket/prefix that shows as files; fixed at creation
     # s3://bucket/prefix of the same bucket, where changed files can be written to
@@ -52,17 +55,20 @@ class FsxLustre(AwsModule):
         )  # one that is only looked for may be known in part
         return complaint(arguments) if whole else None
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         everything = ctx.aws.read("fsx", "describe_file_systems")["FileSystems"]
         ours = [
-            one for one in everything if one["FileSystemType"] == "LUSTRE" and self.ours(ctx, one)
+            file_system
+            for file_system in everything
+            if file_system["FileSystemType"] == "LUSTRE" and self.ours(ctx, file_system)
         ]
-        # One that is being deleted is not in the way of a new one of its name.
-        return named((one for one in ours if one["Lifecycle"] != "DELETING"), self.name) or named(
-            ours, self.name
-        )
+        # One that is being deleted does not block a new one of its name.
+        return named(
+            (file_system for file_system in ours if file_system["Lifecycle"] != "DELETING"),
+            self.name,
+        ) or named(ours, self.name)
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         fixed = given(
             SubnetIds=[self.subnet], StorageType=self.storage, FileSystemTypeVersion=self.version
         )
@@ -71,10 +77,10 @@ class FsxLustre(AwsModule):
         if data:
             lustre["DataRepositoryConfiguration"] = data
         what = f"the file system {self.name}"
-        refuse_changes(what, found, {**fixed, "LustreConfiguration": lustre})
-        if found and found["StorageCapacity"] > self.capacity_gib:
+        refuse_changes(what, current, {**fixed, "LustreConfiguration": lustre})
+        if current and current["StorageCapacity"] > self.capacity_gib:
             raise Failed(
-                f"{what} has {found['StorageCapacity']} GiB, and cannot shrink to"
+                f"{what} has {current['StorageCapacity']} GiB, and cannot shrink to"
                 f" {self.capacity_gib}"
             )
         lustre |= given(
@@ -86,7 +92,7 @@ class FsxLustre(AwsModule):
         )
         return {**fixed, "StorageCapacity": self.capacity_gib, "LustreConfiguration": lustre}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         if change.creates:
             wanted = change.after or {}
             lustre = dict(wanted["LustreConfiguration"])
@@ -125,9 +131,9 @@ class FsxLustre(AwsModule):
 
     def moving(self, state: State) -> str | None:
         actions = [
-            one["Status"]
-            for one in state.get("AdministrativeActions") or ()
-            if one["AdministrativeActionType"] == "FILE_SYSTEM_UPDATE"
+            action["Status"]
+            for action in state.get("AdministrativeActions") or ()
+            if action["AdministrativeActionType"] == "FILE_SYSTEM_UPDATE"
         ]
         return life_cycle(state, "Lifecycle") or (
             "UPDATING" if {"PENDING", "IN_PROGRESS"} & set(actions) else None
@@ -139,7 +145,7 @@ class FsxLustre(AwsModule):
         reason = (state.get("FailureDetails") or {}).get("Message") or "the service gives no reason"
         return (
             f"the file system {self.name} ({_tail(state)}) is {state['Lifecycle']}: {reason};"
-            " delete it to have it made anew"
+            " delete it to have it created again"
         )
 
     def label(self, state: State) -> str:

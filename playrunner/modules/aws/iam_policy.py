@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.aws.tags import plain, spelled
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _iam
 from playrunner.modules.aws._base import AwsModule
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 MOST_VERSIONS = 5  # IAM keeps no more; the oldest makes room
 
@@ -21,10 +24,10 @@ class IamPolicy(AwsModule):
     description: str = ""  # what it is for; IAM never changes it afterwards
     tags: dict[str, str] = {}  # more tags, beside the owner's
 
-    def arn(self, ctx: Any) -> str:
+    def arn(self, ctx: Context) -> str:
         return f"arn:{ctx.aws.partition}:iam::{ctx.aws.account}:policy{self.path}{self.name}"
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         arn = self.arn(ctx)
         answer = ctx.aws.read("iam", "get_policy", missing=_iam.MISSING, PolicyArn=arn)
         if answer is None:
@@ -42,10 +45,10 @@ class IamPolicy(AwsModule):
             "Document": _iam.document(version["PolicyVersion"]["Document"]) if version else None,
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         return {"Document": _iam.document(self.document), "Tags": plain(self.tags)}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         arn, wanted = self.arn(ctx), change.after or {}
         if change.removes:
             for version in self._spare_versions(ctx, arn):
@@ -79,12 +82,14 @@ class IamPolicy(AwsModule):
     def label(self, state: State) -> str:
         return str(state.get("PolicyName", self.name))
 
-    def _spare_versions(self, ctx: Any, arn: str) -> list[str]:
+    def _spare_versions(self, ctx: Context, arn: str) -> list[str]:
         """The versions that are not in force, newest first."""
-        found = (
+        answer = (
             ctx.aws.read("iam", "list_policy_versions", missing=_iam.MISSING, PolicyArn=arn) or {}
         )
         spare = [
-            one["VersionId"] for one in found.get("Versions", ()) if not one["IsDefaultVersion"]
+            policy_version["VersionId"]
+            for policy_version in answer.get("Versions", ())
+            if not policy_version["IsDefaultVersion"]
         ]
         return sorted(spare, key=lambda version: int(version.removeprefix("v")), reverse=True)

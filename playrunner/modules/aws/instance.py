@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.aws.tags import mine, specification
 from playrunner.cloud.resource import Refused
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._ec2 import METADATA, Ec2Module, gp3_volume, one, refuse_to_change
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 # The zone cannot give such a machine now; another may.
 NO_CAPACITY = (
@@ -20,7 +23,7 @@ NO_CAPACITY = (
 
 
 class Instance(Ec2Module):
-    """One machine that runs, known by its name among those with our mark."""
+    """One machine that runs, found by its name among those tagged as ours."""
 
     id_field, kind = "InstanceId", "instance"
     settle_seconds = 600
@@ -36,23 +39,23 @@ class Instance(Ec2Module):
     root_device: str = "/dev/xvda"  # as the image names it
     user_data: str | None = None  # what it does at its first start
 
-    def observe(self, ctx: Any) -> State | None:
-        told = ctx.aws.read("ec2", "describe_instances", **mine(ctx.owner))["Reservations"]
-        every = [item for reservation in told for item in reservation["Instances"]]
-        found = one([item for item in every if item["State"]["Name"] != "terminated"], self.name)
-        return found and {
-            **found,
-            "groups": sorted(group["GroupId"] for group in found.get("SecurityGroups") or ()),
+    def observe(self, ctx: Context) -> State | None:
+        reservations = ctx.aws.read("ec2", "describe_instances", **mine(ctx.owner))["Reservations"]
+        every = [item for reservation in reservations for item in reservation["Instances"]]
+        instance = one([item for item in every if item["State"]["Name"] != "terminated"], self.name)
+        return instance and {
+            **instance,
+            "groups": sorted(group["GroupId"] for group in instance.get("SecurityGroups") or ()),
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         return self.declared(
             InstanceType=self.instance_type,
             State={"Name": "running"},
             groups=sorted(set(self.security_group_ids)) or None,
         )
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         seen = change.observed or {}
         if change.after is None:
             ctx.aws.call("ec2", "terminate_instances", InstanceIds=[seen["InstanceId"]])
@@ -70,9 +73,9 @@ class Instance(Ec2Module):
             )
         if change.touches("State"):
             ctx.aws.call("ec2", "start_instances", InstanceIds=[seen["InstanceId"]])
-        self.mend_tags(ctx, change)
+        self.update_tags(ctx, change)
 
-    def _start(self, ctx: Any) -> None:
+    def _start(self, ctx: Context) -> None:
         for number, subnet in enumerate(self.subnet_ids, 1):
             try:
                 ctx.aws.call("ec2", "run_instances", token="ClientToken", **self._wish(ctx, subnet))
@@ -82,9 +85,9 @@ class Instance(Ec2Module):
                     raise
                 ctx.warn(f"{refusal}; trying the next subnet")
 
-    def _wish(self, ctx: Any, subnet: str) -> dict[str, Any]:
+    def _wish(self, ctx: Context, subnet: str) -> dict[str, Any]:
         marks = self.marked(ctx)
-        wish = {
+        request = {
             "ImageId": self.image_id,
             "InstanceType": self.instance_type,
             "MinCount": 1,
@@ -98,7 +101,7 @@ class Instance(Ec2Module):
         }
         groups = self.security_group_ids or None
         if self.public is None:
-            wish.update(SubnetId=subnet, SecurityGroupIds=groups)
+            request.update(SubnetId=subnet, SecurityGroupIds=groups)
         else:
             card = {
                 "DeviceIndex": 0,
@@ -107,10 +110,10 @@ class Instance(Ec2Module):
                 "AssociatePublicIpAddress": self.public,
                 "DeleteOnTermination": True,
             }
-            wish["NetworkInterfaces"] = [
+            request["NetworkInterfaces"] = [
                 {name: value for name, value in card.items() if value is not None}
             ]
-        return {name: value for name, value in wish.items() if value is not None}
+        return {name: value for name, value in request.items() if value is not None}
 
     def moving(self, state: State) -> str | None:
         doing = state["State"]["Name"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from playrunner.aws.tags import plain, spelled
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _iam
 from playrunner.modules.aws._base import AwsModule
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class InstanceProfile(AwsModule):
@@ -17,7 +20,7 @@ class InstanceProfile(AwsModule):
     role: str = ""  # the name of the role in it
     path: str = "/"  # the path in front of the name
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         answer = ctx.aws.read(
             "iam", "get_instance_profile", missing=_iam.MISSING, InstanceProfileName=self.name
         )
@@ -30,10 +33,10 @@ class InstanceProfile(AwsModule):
             "RoleNames": [one["RoleName"] for one in profile["Roles"]],
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         return {"RoleNames": [self.role] if self.role else []}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         if change.creates:
             ctx.aws.call(
                 "iam",

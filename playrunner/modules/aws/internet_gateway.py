@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from playrunner.aws.tags import mine
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._ec2 import Ec2Module, one
 
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
+
 
 class InternetGateway(Ec2Module):
-    """A network's way to and from the internet, known by its name among those with our mark."""
+    """A network's way to and from the internet, found by its name among those tagged as ours."""
 
     id_field, kind = "InternetGatewayId", "internet-gateway"
     settle_seconds = 900  # addresses of what is being deleted elsewhere keep it attached
 
     vpc_id: str  # the network it is attached to
 
-    def observe(self, ctx: Any) -> State | None:
-        found = one(
+    def observe(self, ctx: Context) -> State | None:
+        gateway = one(
             ctx.aws.read("ec2", "describe_internet_gateways", **mine(ctx.owner))[
                 "InternetGateways"
             ],
             self.name,
         )
-        if found is None:
+        if gateway is None:
             return None
-        attached: State = next(iter(found.get("Attachments") or ()), {})
-        return {**found, "VpcId": attached.get("VpcId"), "State": attached.get("State")}
+        attached: State = next(iter(gateway.get("Attachments") or ()), {})
+        return {**gateway, "VpcId": attached.get("VpcId"), "State": attached.get("State")}
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         return self.declared(VpcId=self.vpc_id)
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         seen = change.observed or {}
         if change.creates:
             seen = ctx.aws.call(
@@ -48,7 +51,7 @@ class InternetGateway(Ec2Module):
             ctx.aws.call("ec2", "delete_internet_gateway", InternetGatewayId=gateway)
         elif attached != wanted:
             ctx.aws.call("ec2", "attach_internet_gateway", InternetGatewayId=gateway, VpcId=wanted)
-        self.mend_tags(ctx, change)
+        self.update_tags(ctx, change)
 
     def moving(self, state: State) -> str | None:
         return state["State"] if state.get("State") in ("attaching", "detaching") else None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._ec2 import Ec2Module, with_plain_tags
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class KeyPair(Ec2Module):
@@ -26,17 +29,20 @@ class KeyPair(Ec2Module):
             return 'public_key is the text of a .pub file, as "ssh-ed25519 AAAA... name"'
         return None
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         every = ctx.aws.read("ec2", "describe_key_pairs", IncludePublicKey=True)["KeyPairs"]
-        found = with_plain_tags(
+        key_pair = with_plain_tags(
             next((item for item in every if item["KeyName"] == self.name), None)
         )
-        return found and {**found, "PublicKey": _without_comment(found.get("PublicKey") or "")}
+        return key_pair and {
+            **key_pair,
+            "PublicKey": _without_comment(key_pair.get("PublicKey") or ""),
+        }
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         return self.declared(PublicKey=_without_comment(self.public_key))
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         if change.observed is not None and (change.removes or change.touches("PublicKey")):
             ctx.aws.call("ec2", "delete_key_pair", KeyName=self.name)
         if change.after is not None and change.touches("PublicKey"):
@@ -48,7 +54,7 @@ class KeyPair(Ec2Module):
                 TagSpecifications=self.marked(ctx),
             )
         else:
-            self.mend_tags(ctx, change)
+            self.update_tags(ctx, change)
 
 
 def _without_comment(key: str) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from playrunner.hostside.state import State
 from playrunner.kube.kubeconfig.context_module import KubeContext
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class Kubeconfig(KubeContext):
@@ -24,7 +27,7 @@ class Kubeconfig(KubeContext):
     namespace: str = ""  # the namespace that kubectl takes by default
     path: str = ""  # the file; by default the first of $KUBECONFIG, or ~/.kube/config
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         words = ["--cluster", self.cluster, "--region", self.region or ctx.aws.region]
         words += ["--profile", self.profile] if self.profile else []
         return self.declared(self.endpoint, self.certificate_authority, words, self.namespace)

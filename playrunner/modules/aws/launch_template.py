@@ -4,7 +4,7 @@ and the default one."""
 from __future__ import annotations
 
 import base64
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from playrunner.aws.tags import specification
 from playrunner.hostside.module import Failed
@@ -12,6 +12,9 @@ from playrunner.hostside.state import Change, State, narrow
 from playrunner.modules.aws import _efa
 from playrunner.modules.aws._ec2 import METADATA, Ec2Module, gp3_volume, with_plain_tags
 from playrunner.modules.aws._template_data import as_data, as_state
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 _TAGGED = ("instance", "volume", "network-interface")
 
@@ -36,35 +39,35 @@ class LaunchTemplate(Ec2Module):
     instance_name: str | None = None  # the Name tag of instances; empty: the template's name
     instance_tags: dict[str, str] = {}  # more tags for instances, their disks and interfaces
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         every = ctx.aws.read("ec2", "describe_launch_templates")["LaunchTemplates"]
-        found = with_plain_tags(
+        template = with_plain_tags(
             next((item for item in every if item["LaunchTemplateName"] == self.name), None)
         )
-        if found is None:
+        if template is None:
             return None
-        told = ctx.aws.read(
+        versions = ctx.aws.read(
             "ec2",
             "describe_launch_template_versions",
-            LaunchTemplateId=found["LaunchTemplateId"],
+            LaunchTemplateId=template["LaunchTemplateId"],
             missing=("InvalidLaunchTemplateId.NotFound",),
             Versions=["$Default", "$Latest"],
         )
-        if not told or not told["LaunchTemplateVersions"]:
+        if not versions or not versions["LaunchTemplateVersions"]:
             return None
         newest = max(
-            told["LaunchTemplateVersions"], key=lambda version: int(version["VersionNumber"])
+            versions["LaunchTemplateVersions"], key=lambda version: int(version["VersionNumber"])
         )
         default = next(
-            version for version in told["LaunchTemplateVersions"] if version["DefaultVersion"]
+            version for version in versions["LaunchTemplateVersions"] if version["DefaultVersion"]
         )
         return {
-            **found,
+            **template,
             "data": as_state(default["LaunchTemplateData"]),
             "latest": as_state(newest["LaunchTemplateData"]),
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         if self.market and not self.capacity_reservation_id:
             raise Failed("market: capacity-block needs the capacity_reservation_id of the block")
         user_data = base64.b64encode(self.user_data.encode()).decode() if self.user_data else None
@@ -88,7 +91,7 @@ class LaunchTemplate(Ec2Module):
         }
         return self.declared(data=as_state(data))
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         seen = change.observed or {}
         if change.after is None:
             ctx.aws.call("ec2", "delete_launch_template", LaunchTemplateId=seen["LaunchTemplateId"])
@@ -124,9 +127,9 @@ class LaunchTemplate(Ec2Module):
                 LaunchTemplateId=seen["LaunchTemplateId"],
                 DefaultVersion=str(newest),
             )
-        self.mend_tags(ctx, change)
+        self.update_tags(ctx, change)
 
-    def _network(self, ctx: Any) -> dict[str, Any]:
+    def _network(self, ctx: Context) -> dict[str, Any]:
         if not self.efa:
             return {
                 "SecurityGroupIds": sorted(self.security_group_ids) or None,

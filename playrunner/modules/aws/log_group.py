@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 _DAYS = (
     1,
@@ -47,29 +50,31 @@ class LogGroup(AwsModule):
             return f"retention_days is 0 (for ever) or one of {', '.join(map(str, _DAYS))}"
         return None
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         groups = ctx.aws.read("logs", "describe_log_groups", logGroupNamePrefix=self.name)[
             "logGroups"
         ]
-        found = next((one for one in groups if one["logGroupName"] == self.name), None)
-        if found is None:
+        group = next(
+            (candidate for candidate in groups if candidate["logGroupName"] == self.name), None
+        )
+        if group is None:
             return None
-        said = ctx.aws.read(
+        answer = ctx.aws.read(
             "logs",
             "list_tags_for_resource",
             ("ResourceNotFoundException",),
-            resourceArn=found["arn"].removesuffix(":*"),
+            resourceArn=group["arn"].removesuffix(":*"),
         )
         return {
-            **found,
-            "retentionInDays": found.get("retentionInDays", 0),
-            "tags": (said or {}).get("tags", {}),
+            **group,
+            "retentionInDays": group.get("retentionInDays", 0),
+            "tags": (answer or {}).get("tags", {}),
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         return {"retentionInDays": self.retention_days}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         if change.removes:
             ctx.aws.call("logs", "delete_log_group", logGroupName=self.name)
             return

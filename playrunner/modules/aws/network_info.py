@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.hostside.module import Failed, Probe
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 _WAYS_OUT = (
     "NatGatewayId",
@@ -31,7 +34,7 @@ class NetworkInfo(Probe):
     internet: bool = True  # there must be a way out, for images and packages
     dns: bool = True  # names must be resolved and given, as private endpoints and EFS need it
 
-    def look(self, ctx: Any) -> dict[str, Any]:
+    def look(self, ctx: Context) -> dict[str, Any]:
         vpc = self._vpc(ctx)
         only = [{"Name": "vpc-id", "Values": [self.vpc_id]}]
         every = ctx.aws.read("ec2", "describe_subnets", Filters=only)["Subnets"]
@@ -56,19 +59,23 @@ class NetworkInfo(Probe):
             "VpcId": self.vpc_id,
             "CidrBlock": vpc["CidrBlock"],
             "subnets": subnets,
-            "public_subnet_ids": [one["SubnetId"] for one in subnets if one["kind"] == "public"],
-            "private_subnet_ids": [one["SubnetId"] for one in subnets if one["kind"] != "public"],
+            "public_subnet_ids": [
+                subnet["SubnetId"] for subnet in subnets if subnet["kind"] == "public"
+            ],
+            "private_subnet_ids": [
+                subnet["SubnetId"] for subnet in subnets if subnet["kind"] != "public"
+            ],
             "subnet_by_zone": _one_each(subnets),
-            "zones": sorted({one["zone"] for one in subnets}),
+            "zones": sorted({subnet["zone"] for subnet in subnets}),
         }
 
-    def _vpc(self, ctx: Any) -> Mapping[str, Any]:
-        told = ctx.aws.read(
+    def _vpc(self, ctx: Context) -> Mapping[str, Any]:
+        answer = ctx.aws.read(
             "ec2", "describe_vpcs", missing=("InvalidVpcID.NotFound",), VpcIds=[self.vpc_id]
         )
-        if not told or not told["Vpcs"]:
+        if not answer or not answer["Vpcs"]:
             raise Failed(f"there is no network {self.vpc_id} in {ctx.aws.region}")
-        return dict(told["Vpcs"][0])
+        return dict(answer["Vpcs"][0])
 
     def _missing(self, subnets: list[dict[str, Any]]) -> Iterable[str]:
         there = {subnet["SubnetId"] for subnet in subnets}
@@ -96,15 +103,15 @@ class NetworkInfo(Probe):
                 if subnet["kind"] == "isolated"
             )
 
-    def _nameless(self, ctx: Any) -> Iterable[str]:
+    def _nameless(self, ctx: Context) -> Iterable[str]:
         for field in ("EnableDnsSupport", "EnableDnsHostnames") if self.dns else ():
-            told = ctx.aws.read(
+            attribute = ctx.aws.read(
                 "ec2",
                 "describe_vpc_attribute",
                 VpcId=self.vpc_id,
                 Attribute=field[0].lower() + field[1:],
             )
-            if not told[field]["Value"]:
+            if not attribute[field]["Value"]:
                 yield f"its {field[0].lower()}{field[1:]} is off"
 
 
@@ -121,8 +128,8 @@ def _described(subnet: Mapping[str, Any], tables: Iterable[Mapping[str, Any]]) -
 
 def _one_each(subnets: list[dict[str, Any]]) -> dict[str, str]:
     """For each zone one subnet for nodes: a private one, where there is one, and the roomiest."""
-    by_worth = sorted(subnets, key=lambda one: (one["kind"] == "private", one["free_ips"]))
-    return {one["zone"]: one["SubnetId"] for one in by_worth}
+    by_worth = sorted(subnets, key=lambda subnet: (subnet["kind"] == "private", subnet["free_ips"]))
+    return {subnet["zone"]: subnet["SubnetId"] for subnet in by_worth}
 
 
 def _table_of(subnet_id: str, tables: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:

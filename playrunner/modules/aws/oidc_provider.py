@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from playrunner.aws.tags import plain, spelled
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _iam
 from playrunner.modules.aws._base import AwsModule
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class OidcProvider(AwsModule):
@@ -20,28 +23,28 @@ class OidcProvider(AwsModule):
     client_ids: list[str] = ["sts.amazonaws.com"]  # the audiences that tokens may be made out to
     tags: dict[str, str] = {}  # more tags, beside the owner's
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         arn = _iam.oidc_provider_arn(ctx, self.url)
-        found = ctx.aws.read(
+        provider = ctx.aws.read(
             "iam",
             "get_open_id_connect_provider",
             missing=_iam.MISSING,
             OpenIDConnectProviderArn=arn,
         )
-        if found is None:
+        if provider is None:
             return None
-        said = {key: value for key, value in found.items() if key != "ResponseMetadata"}
+        fields = {key: value for key, value in provider.items() if key != "ResponseMetadata"}
         return {
-            **said,
+            **fields,
             "Arn": arn,
-            "ClientIDList": sorted(found["ClientIDList"]),
-            "Tags": plain(found.get("Tags")),
+            "ClientIDList": sorted(provider["ClientIDList"]),
+            "Tags": plain(provider.get("Tags")),
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         return {"ClientIDList": sorted(self.client_ids), "Tags": plain(self.tags)}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         arn, wanted = _iam.oidc_provider_arn(ctx, self.url), change.after or {}
         if change.removes:
             ctx.aws.call("iam", "delete_open_id_connect_provider", OpenIDConnectProviderArn=arn)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._ec2 import Ec2Module, refuse_to_change, with_plain_tags
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class PlacementGroup(Ec2Module):
@@ -17,9 +20,9 @@ class PlacementGroup(Ec2Module):
     # cluster: in one rack's reach, for EFA
     strategy: Literal["cluster", "spread", "partition"] = "cluster"
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         every = ctx.aws.read("ec2", "describe_placement_groups")["PlacementGroups"]
-        found = next(
+        group = next(
             (
                 item
                 for item in every
@@ -27,12 +30,12 @@ class PlacementGroup(Ec2Module):
             ),
             None,
         )
-        return with_plain_tags(found)
+        return with_plain_tags(group)
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         return self.declared(Strategy=self.strategy)
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         if change.after is None:
             ctx.aws.call("ec2", "delete_placement_group", GroupName=self.name)
             return
@@ -50,7 +53,7 @@ class PlacementGroup(Ec2Module):
                 **change.observed,
                 self.id_field: change.observed["GroupId"],
             }  # tags go by id, all else by name
-            self.mend_tags(ctx, Change(change.before, change.after, by_id))
+            self.update_tags(ctx, Change(change.before, change.after, by_id))
 
     def moving(self, state: State) -> str | None:
         return state["State"] if state["State"] in ("pending", "deleting") else None

@@ -4,11 +4,11 @@ is made."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.cloud import prices as price_list
 from playrunner.cloud.costs import (
-    Thing,
+    PlanItem,
     as_data,
     as_table,
     dollars,
@@ -32,21 +32,25 @@ from playrunner.modules.aws._preflight import (
 )
 from playrunner.modules.aws._preflight.plan import Knowledge, priced
 from playrunner.modules.aws._preflight.planned import (
+    PlannedResources,
     Stored,
-    Wish,
     cluster_of,
     lustre_of,
     machines_of,
     network_of,
     node_group_of,
 )
-from playrunner.modules.aws._preflight.seen import Seen, look_around
+from playrunner.modules.aws._preflight.seen import ObservedAccount, look_around
 from playrunner.modules.aws._preflight.spot import spot_prices
+from playrunner.project import program
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class Preflight(Probe):
-    """Asks AWS, in seconds and all at once, whether what is declared can be had: who asks and what
-    he may do, zones and what they offer, quotas, addresses, versions. All problems are told
+    """Asks AWS, in seconds and all at once, whether what is declared can be had: the caller and its
+    permissions, zones and what they offer, quotas, addresses, versions. All problems are reported
     together, each with its remedy."""
 
     cluster: dict[str, Any] = {}  # the control plane: name, version
@@ -70,66 +74,72 @@ class Preflight(Probe):
     max_hourly: float | None = None  # refuse a plan that costs more dollars an hour
     account: str = ""  # refuse any other account
 
-    def look(self, ctx: Any) -> dict[str, Any]:
-        wish = self.wish()
-        seen, found = look_around(ctx, wish)
+    def look(self, ctx: Context) -> dict[str, Any]:
+        planned = self.planned()
+        seen, reported = look_around(ctx, planned)
         learnt, refused = answers(
             {
-                "the spot prices": lambda: spot_prices(ctx, wish),
+                "the spot prices": lambda: spot_prices(ctx, planned),
                 "the versions of Kubernetes": lambda: (
-                    _preflight_versions.offered(ctx) if wish.cluster else {}
+                    _preflight_versions.offered(ctx) if planned.cluster else {}
                 ),
-                "the rest": lambda: findings(self._checks(ctx, wish, seen)),
+                "the rest": lambda: findings(self._checks(ctx, planned, seen)),
             }
         )
         versions = learnt.get("the versions of Kubernetes", {})
         known = Knowledge(
             self._own_prices(),
             learnt.get("the spot prices", {}),
-            bool(wish.cluster and _preflight_versions.in_extended_support(wish.cluster, versions)),
+            bool(
+                planned.cluster
+                and _preflight_versions.in_extended_support(planned.cluster, versions)
+            ),
         )
-        plan = priced(wish, known)
-        found = [
+        plan = priced(planned, known)
+        reported = [
             *self._identity(seen),
-            *found,
+            *reported,
             *refused,
             *learnt.get("the rest", ()),
-            *(_preflight_versions.complaints(wish.cluster, versions) if wish.cluster else ()),
+            *(_preflight_versions.complaints(planned.cluster, versions) if planned.cluster else ()),
             *self._too_dear(plan),
             *_elsewhere(ctx, plan),
         ]
-        return self._told(ctx, seen, wish, plan, found)
+        return self._report(ctx, seen, planned, plan, reported)
 
-    def wish(self) -> Wish:
+    def planned(self) -> PlannedResources:
         """The declaration; what cannot be understood is a failure."""
         try:
             cluster = cluster_of(self.cluster)
             groups = [
-                node_group_of({**self.node_defaults, **one}, cluster) for one in self.node_groups
+                node_group_of({**self.node_defaults, **given}, cluster)
+                for given in self.node_groups
             ]
-            alone = [machines_of(one, str(one.get("role") or "jumphost")) for one in self.machines]
-            return Wish(
+            alone = [
+                machines_of(given, str(given.get("role") or "jumphost")) for given in self.machines
+            ]
+            return PlannedResources(
                 cluster,
                 (*groups, *alone),
                 network_of(self.network),
                 tuple(map(lustre_of, self.lustre)),
-                tuple(_stored(one) for one in self.stored),
+                tuple(_stored(given) for given in self.stored),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Failed(f"the plan cannot be understood: {error}") from None
 
-    def plan(self) -> list[Thing]:
+    def plan(self) -> list[PlanItem]:
         """What the price table alone says of it."""
-        return priced(self.wish(), Knowledge(self._own_prices()))
+        return priced(self.planned(), Knowledge(self._own_prices()))
 
     def _checks(
-        self, ctx: Any, wish: Wish, seen: Seen
+        self, ctx: Context, planned: PlannedResources, seen: ObservedAccount
     ) -> dict[str, Callable[[], Iterable[Finding]]]:
         return {
-            "what the zones offer": lambda: offerings.missing_offers(ctx, wish, seen),
-            **quotas.checks(ctx, wish, seen),
-            **_preflight_network.checks(ctx, wish, seen),
-            **rights.checks(ctx, wish, seen),
+            "what the zones offer": lambda: offerings.missing_offers(ctx, planned, seen),
+            **quotas.checks(ctx, planned, seen),
+            **_preflight_network.checks(ctx, planned, seen),
+            **rights.checks(ctx, planned, seen),
         }
 
     def _own_prices(self) -> dict[str, float]:
@@ -140,14 +150,14 @@ class Preflight(Probe):
                 f"preflight_prices takes dollars an hour by instance type: {error}"
             ) from None
 
-    def _identity(self, seen: Seen) -> Iterable[Finding]:
+    def _identity(self, seen: ObservedAccount) -> Iterable[Finding]:
         if self.account and str(seen.identity["Account"]) != self.account:
             yield problem(
                 f"the account is {seen.identity['Account']} ({seen.identity['Arn']}) and"
                 f" {self.account} is wanted: see aws_profile and preflight_account"
             )
 
-    def _too_dear(self, plan: Sequence[Thing]) -> Iterable[Finding]:
+    def _too_dear(self, plan: Sequence[PlanItem]) -> Iterable[Finding]:
         if self.max_hourly is None:
             return
         cost = hourly(plan)
@@ -156,7 +166,7 @@ class Preflight(Probe):
             yield problem(
                 f"the plan costs {at_most}{dollars(cost)} an hour and max_hourly allows"
                 f" {dollars(self.max_hourly)}: choose fewer or smaller machines, or allow more"
-                ' ("invoke cost" shows what costs what)'
+                f' ("{program()} cost" shows what costs what)'
             )
         for thing in unpriced(plan):
             if thing.unlisted:
@@ -165,16 +175,21 @@ class Preflight(Probe):
                     f" {thing.note}"
                 )
 
-    def _told(
-        self, ctx: Any, seen: Seen, wish: Wish, plan: Sequence[Thing], found: Sequence[Finding]
+    def _report(
+        self,
+        ctx: Context,
+        seen: ObservedAccount,
+        planned: PlannedResources,
+        plan: Sequence[PlanItem],
+        reported: Sequence[Finding],
     ) -> dict[str, Any]:
         kinds = {
-            kind: [one.text for one in found if one.kind == kind]
+            kind: [finding.text for finding in reported if finding.kind == kind]
             for kind in ("problem", "unknown", "warning")
         }
         for text in (*kinds["warning"], *kinds["unknown"]):
             ctx.warn(text)
-        told = {
+        values = {
             **as_data(plan),
             "account": seen.identity["Account"],
             "arn": seen.identity["Arn"],
@@ -190,16 +205,16 @@ class Preflight(Probe):
                     kinds["problem"]
                     if many == 1
                     else [
-                        f"{many} things stand in the way:",
+                        f"{many} problems:",
                         *(f"- {text}" for text in kinds["problem"]),
                     ]
                 ),
-                **told,
+                **values,
             )
-        anew = seen.our_networks == 0 or any(seen.missing(group) for group in wish.machines)
+        creates = seen.our_networks == 0 or any(seen.missing(group) for group in planned.machines)
         if any(thing.hourly for thing in plan):
-            ctx.show(as_table(plan) if anew or ctx.check else in_one_line(plan))
-        return {**told, "msg": in_one_line(plan)}
+            ctx.show(as_table(plan) if creates or ctx.check else in_one_line(plan))
+        return {**values, "msg": in_one_line(plan)}
 
 
 def _stored(given: Any) -> Stored:
@@ -209,7 +224,7 @@ def _stored(given: Any) -> Stored:
     )
 
 
-def _elsewhere(ctx: Any, plan: Sequence[Thing]) -> Iterable[Finding]:
+def _elsewhere(ctx: Context, plan: Sequence[PlanItem]) -> Iterable[Finding]:
     if ctx.aws.region not in price_list.REGIONS and any(thing.hourly for thing in plan):
         yield warning(
             f"the prices are those of {' and '.join(price_list.REGIONS)}; in {ctx.aws.region} they"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.aws.tags import mine
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._ec2 import Ec2Module, one, refuse_to_change
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 # What a route can lead to, as EC2 spells it, by how its id begins.
 _TARGETS = {
@@ -22,7 +25,7 @@ _TARGETS = {
 
 
 class RouteTable(Ec2Module):
-    """Where traffic of some subnets goes, known by its name among those with our mark."""
+    """Where traffic of some subnets goes, found by its name among those tagged as ours."""
 
     id_field, kind = "RouteTableId", "route-table"
 
@@ -42,27 +45,27 @@ class RouteTable(Ec2Module):
                 )
         return None
 
-    def observe(self, ctx: Any) -> State | None:
-        found = one(
+    def observe(self, ctx: Context) -> State | None:
+        table = one(
             ctx.aws.read("ec2", "describe_route_tables", **mine(ctx.owner))["RouteTables"],
             self.name,
         )
-        if found is None:
+        if table is None:
             return None
         return {
-            **found,
-            "routes": dict(filter(None, map(_route, found.get("Routes") or ()))),
-            "subnets": sorted(_associations(found)),
+            **table,
+            "routes": dict(filter(None, map(_route, table.get("Routes") or ()))),
+            "subnets": sorted(_associations(table)),
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         # Not narrowed to what is declared: a route too many leads traffic astray.
-        gone = dict.fromkeys((found or {}).get("routes") or {}) if found else {}
+        gone = dict.fromkeys((current or {}).get("routes") or {}) if current else {}
         return self.declared(
             VpcId=self.vpc_id, routes={**gone, **self.routes}, subnets=sorted(set(self.subnet_ids))
         )
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         seen = change.observed or {}
         refuse_to_change(change, "VpcId")
         if change.creates and change.after is not None:
@@ -83,10 +86,10 @@ class RouteTable(Ec2Module):
         self._lead(ctx, table, seen.get("routes") or {}, wanted["routes"])
         for subnet in sorted(set(wanted["subnets"]) - set(followed)):
             ctx.aws.call("ec2", "associate_route_table", RouteTableId=table, SubnetId=subnet)
-        self.mend_tags(ctx, change)
+        self.update_tags(ctx, change)
 
     def _lead(
-        self, ctx: Any, table: str, present: Mapping[str, str], wanted: Mapping[str, str | None]
+        self, ctx: Context, table: str, present: Mapping[str, str], wanted: Mapping[str, str | None]
     ) -> None:
         for cidr, target in wanted.items():
             where = {"RouteTableId": table, _destination(cidr): cidr}

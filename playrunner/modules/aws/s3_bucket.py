@@ -1,8 +1,8 @@
-"""aws.s3_bucket: a bucket that nobody outside the account can read."""
+"""aws.s3_bucket: a bucket that only the account can read."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from playrunner.aws.tags import spelled
 from playrunner.cloud.resource import HoldsData, Refused
@@ -11,6 +11,9 @@ from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
 from playrunner.modules.aws._storage import given
 from playrunner.modules.aws._storage_bucket import empty, holds_something
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 _PRIVATE = {
     "BlockPublicAcls": True,
@@ -21,8 +24,8 @@ _PRIVATE = {
 
 
 class S3Bucket(AwsModule):
-    """A bucket in the run's region. Its name is one for all of AWS, so it may be taken by somebody
-    else."""
+    """A bucket in the run's region. Bucket names are unique in all of AWS, so it may be
+    taken."""
 
     name: str  # lower case letters, digits, dots and dashes
     block_public_access: bool = True  # no policy and no object can make it public
@@ -31,17 +34,17 @@ class S3Bucket(AwsModule):
     # When it is deleted, all that is in it goes with it; otherwise only an empty one is deleted
     empty_on_delete: bool = False
 
-    def observe(self, ctx: Any) -> State | None:
-        said = ctx.aws.read(
+    def observe(self, ctx: Context) -> State | None:
+        tagging = ctx.aws.read(
             "s3",
             "get_bucket_tagging",
             ("NoSuchBucket", "NoSuchTagSet", "AccessDenied"),
             Bucket=self.name,
         )
-        if said is None and not self._exists(ctx):
+        if tagging is None and not self._exists(ctx):
             return None
         arn = f"arn:{ctx.aws.partition}:s3:::{self.name}"
-        state: State = {"Name": self.name, "Arn": arn, "Tags": (said or {}).get("TagSet", [])}
+        state: State = {"Name": self.name, "Arn": arn, "Tags": (tagging or {}).get("TagSet", [])}
         if not self.ours(ctx, state):
             return state
         gone = (
@@ -56,11 +59,11 @@ class S3Bucket(AwsModule):
         )
         state["Encryption"] = _default_encryption(secret)
         if self.versioning is not None:
-            said = ctx.aws.read("s3", "get_bucket_versioning", gone, Bucket=self.name)
-            state["Versioning"] = (said or {}).get("Status", "Suspended")
+            tagging = ctx.aws.read("s3", "get_bucket_versioning", gone, Bucket=self.name)
+            state["Versioning"] = (tagging or {}).get("Status", "Suspended")
         return state
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         algorithm = "aws:kms" if self.kms_key else "AES256"
         return given(
             PublicAccessBlock=dict.fromkeys(_PRIVATE, self.block_public_access),
@@ -70,7 +73,7 @@ class S3Bucket(AwsModule):
             ),
         )
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         if change.removes:
             self._remove(ctx)
             return
@@ -115,7 +118,7 @@ class S3Bucket(AwsModule):
     def label(self, state: State) -> str:
         return f"s3://{self.name}"
 
-    def _exists(self, ctx: Any) -> bool:
+    def _exists(self, ctx: Context) -> bool:
         try:
             return (
                 ctx.aws.read("s3", "head_bucket", ("404", "NoSuchBucket"), Bucket=self.name)
@@ -129,13 +132,13 @@ class S3Bucket(AwsModule):
                 " bucket names are taken for all of AWS, so ours may need another"
             ) from None
 
-    def _at_creation(self, ctx: Any) -> State:
+    def _at_creation(self, ctx: Context) -> State:
         """Our mark is on it from its first moment; us-east-1 is the one region that must not be
         named."""
         region = {} if ctx.aws.region == "us-east-1" else {"LocationConstraint": ctx.aws.region}
         return {**region, "Tags": spelled(ctx.owner.tags(self.name))}
 
-    def _remove(self, ctx: Any) -> None:
+    def _remove(self, ctx: Context) -> None:
         if self.empty_on_delete:
             empty(ctx, self.name)
         elif holds_something(ctx, self.name):
@@ -146,6 +149,6 @@ class S3Bucket(AwsModule):
         ctx.aws.call("s3", "delete_bucket", Bucket=self.name)
 
 
-def _default_encryption(said: State | None) -> State:
-    rules = (said or {}).get("ServerSideEncryptionConfiguration", {}).get("Rules") or [{}]
+def _default_encryption(answer: State | None) -> State:
+    rules = (answer or {}).get("ServerSideEncryptionConfiguration", {}).get("Rules") or [{}]
     return dict(rules[0].get("ApplyServerSideEncryptionByDefault") or {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._ec2 import Ec2Module, with_plain_tags
@@ -15,9 +15,12 @@ from playrunner.modules.aws._ec2_rules import (
     permission,
 )
 
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
+
 
 class SecurityGroup(Ec2Module):
-    """Who may talk to whom, known by its name in its network; exactly the declared rules are in it."""
+    """A security group, found by its name in its VPC; it has exactly the declared rules."""
 
     id_field, kind = "GroupId", "security-group"
     identity = ("name", "vpc_id")
@@ -38,22 +41,24 @@ class SecurityGroup(Ec2Module):
             arguments.get("egress") or (), incoming=False
         )
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         only = [{"Name": "vpc-id", "Values": [self.vpc_id]}]
         every = ctx.aws.read("ec2", "describe_security_groups", Filters=only)["SecurityGroups"]
-        found = with_plain_tags(
+        found_group = with_plain_tags(
             next((group for group in every if group["GroupName"] == self.name), None)
         )
-        return found and {
-            **found,
-            "ingress": observed(found.get("IpPermissions") or (), found["GroupId"]),
-            "egress": observed(found.get("IpPermissionsEgress") or (), found["GroupId"]),
+        return found_group and {
+            **found_group,
+            "ingress": observed(found_group.get("IpPermissions") or (), found_group["GroupId"]),
+            "egress": observed(
+                found_group.get("IpPermissionsEgress") or (), found_group["GroupId"]
+            ),
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         return self.declared(ingress=declared(self.ingress), egress=declared(self.egress))
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         seen = change.observed or {"ingress": [], "egress": [TO_ANYWHERE]}
         if change.creates:
             made = ctx.aws.call(
@@ -80,10 +85,10 @@ class SecurityGroup(Ec2Module):
             self._allow(ctx, f"revoke_security_group_{direction}", group, seen[direction], wanted)
         if change.removes:
             ctx.aws.call("ec2", "delete_security_group", GroupId=group)
-        self.mend_tags(ctx, change)
+        self.update_tags(ctx, change)
 
     def _allow(
-        self, ctx: Any, operation: str, group: str, these: list[Rule], but_not: list[Rule]
+        self, ctx: Context, operation: str, group: str, these: list[Rule], but_not: list[Rule]
     ) -> None:
         rules = [permission(rule, group) for rule in these if rule not in but_not]
         if rules:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from ipaddress import ip_network
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.aws.tags import mine
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._ec2 import Ec2Module, one, refuse_to_change
 
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
+
 
 class Subnet(Ec2Module):
-    """The part of a network that lies in one zone, known by its name among those with our mark."""
+    """The part of a network that lies in one zone, found by its name among those tagged as ours."""
 
     id_field, kind = "SubnetId", "subnet"
 
@@ -34,10 +37,10 @@ class Subnet(Ec2Module):
             return str(error)
         return None
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         return one(ctx.aws.read("ec2", "describe_subnets", **mine(ctx.owner))["Subnets"], self.name)
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         return self.declared(
             VpcId=self.vpc_id,
             AvailabilityZone=self.zone,
@@ -45,7 +48,7 @@ class Subnet(Ec2Module):
             MapPublicIpOnLaunch=self.public,
         )
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         seen = change.observed or {}
         if change.after is None:
             ctx.aws.call("ec2", "delete_subnet", SubnetId=seen["SubnetId"])
@@ -65,7 +68,7 @@ class Subnet(Ec2Module):
                 SubnetId=seen["SubnetId"],
                 MapPublicIpOnLaunch={"Value": change.after["MapPublicIpOnLaunch"]},
             )
-        self.mend_tags(ctx, change)
+        self.update_tags(ctx, change)
 
     def moving(self, state: State) -> str | None:
         return "pending" if state.get("State") == "pending" else None

@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from playrunner.aws.tags import mine
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._ec2 import Ec2Module, one, refuse_to_change
 
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
+
 
 class Vpc(Ec2Module):
-    """A network of our own, known by its name among those with our mark."""
+    """A network of our own, found by its name among those tagged as ours."""
 
     id_field, kind = "VpcId", "vpc"
 
     cidr: str = "192.168.0.0/16"  # its addresses
     dns_hostnames: bool = True  # private cluster endpoints and the names of EFS need it
 
-    def observe(self, ctx: Any) -> State | None:
-        found = one(ctx.aws.read("ec2", "describe_vpcs", **mine(ctx.owner))["Vpcs"], self.name)
-        if found is None:
+    def observe(self, ctx: Context) -> State | None:
+        vpc = one(ctx.aws.read("ec2", "describe_vpcs", **mine(ctx.owner))["Vpcs"], self.name)
+        if vpc is None:
             return None
-        told = ctx.aws.read(
+        attribute = ctx.aws.read(
             "ec2",
             "describe_vpc_attribute",
             missing=("InvalidVpcID.NotFound",),
-            VpcId=found["VpcId"],
+            VpcId=vpc["VpcId"],
             Attribute="enableDnsHostnames",
         )
         return (
-            {**found, "EnableDnsHostnames": told["EnableDnsHostnames"]["Value"]} if told else None
+            {**vpc, "EnableDnsHostnames": attribute["EnableDnsHostnames"]["Value"]}
+            if attribute
+            else None
         )
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         return self.declared(CidrBlock=self.cidr, EnableDnsHostnames=self.dns_hostnames)
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         seen = change.observed or {}
         if change.after is None:
             ctx.aws.call("ec2", "delete_vpc", VpcId=seen["VpcId"])
@@ -55,7 +60,7 @@ class Vpc(Ec2Module):
                 VpcId=seen["VpcId"],
                 EnableDnsHostnames={"Value": change.after["EnableDnsHostnames"]},
             )
-        self.mend_tags(ctx, change)
+        self.update_tags(ctx, change)
 
     def moving(self, state: State) -> str | None:
         return "pending" if state.get("State") == "pending" else None

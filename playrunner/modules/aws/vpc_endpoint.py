@@ -3,15 +3,18 @@ the NAT gateway."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.aws.tags import mine
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._ec2 import Ec2Module, one, refuse_to_change
 
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
+
 
 class VpcEndpoint(Ec2Module):
-    """A gateway endpoint, known by its name among those with our mark."""
+    """A gateway endpoint, found by its name among those tagged as ours."""
 
     id_field, kind = "VpcEndpointId", "vpc-endpoint"
 
@@ -19,22 +22,25 @@ class VpcEndpoint(Ec2Module):
     service: str = "s3"  # s3 or dynamodb
     route_table_ids: list[str] = []  # exactly these tables lead there
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         every = ctx.aws.read("ec2", "describe_vpc_endpoints", **mine(ctx.owner))["VpcEndpoints"]
-        found = one(
+        endpoint = one(
             [item for item in every if item["State"].lower() not in ("deleted", "rejected")],
             self.name,
         )
-        return found and {**found, "RouteTableIds": sorted(found.get("RouteTableIds") or ())}
+        return endpoint and {
+            **endpoint,
+            "RouteTableIds": sorted(endpoint.get("RouteTableIds") or ()),
+        }
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         return self.declared(
             VpcId=self.vpc_id,
             ServiceName=f"com.amazonaws.{ctx.aws.region}.{self.service}",
             RouteTableIds=sorted(set(self.route_table_ids)),
         )
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         seen = change.observed or {}
         if change.after is None:
             ctx.aws.call("ec2", "delete_vpc_endpoints", VpcEndpointIds=[seen["VpcEndpointId"]])
@@ -53,18 +59,16 @@ class VpcEndpoint(Ec2Module):
                 TagSpecifications=self.marked(ctx),
             )
         elif change.touches("RouteTableIds"):
-            more, fewer = (
-                sorted(set(tables) - set(seen["RouteTableIds"])),
-                sorted(set(seen["RouteTableIds"]) - set(tables)),
-            )
+            more = sorted(set(tables) - set(seen["RouteTableIds"]))
+            fewer = sorted(set(seen["RouteTableIds"]) - set(tables))
+            associations: dict[str, Any] = {"AddRouteTableIds": more, "RemoveRouteTableIds": fewer}
             ctx.aws.call(
                 "ec2",
                 "modify_vpc_endpoint",
                 VpcEndpointId=seen["VpcEndpointId"],
-                **({"AddRouteTableIds": more} if more else {}),
-                **({"RemoveRouteTableIds": fewer} if fewer else {}),
+                **{name: ids for name, ids in associations.items() if ids},
             )
-        self.mend_tags(ctx, change)
+        self.update_tags(ctx, change)
 
     def moving(self, state: State) -> str | None:
         return state["State"] if state["State"].lower() in ("pending", "deleting") else None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.hostside.module import Failed, Probe
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class Zones(Probe):
@@ -27,11 +30,11 @@ class Zones(Probe):
         both = arguments.get("names") and arguments.get("zone_ids")
         return "give zones by names or by zone_ids, not both" if both else None
 
-    def look(self, ctx: Any) -> dict[str, Any]:
-        told = ctx.aws.read("ec2", "describe_availability_zones")["AvailabilityZones"]
+    def look(self, ctx: Context) -> dict[str, Any]:
+        described = ctx.aws.read("ec2", "describe_availability_zones")["AvailabilityZones"]
         ids = {
             zone["ZoneName"]: zone["ZoneId"]
-            for zone in sorted(told, key=lambda zone: str(zone["ZoneName"]))
+            for zone in sorted(described, key=lambda zone: str(zone["ZoneName"]))
             if zone.get("State", "available") == "available"
             and zone.get("ZoneType", "availability-zone") == "availability-zone"
         }
@@ -59,21 +62,21 @@ class Zones(Probe):
             "region": ctx.aws.region,
         }
 
-    def _offers(self, ctx: Any, ids: dict[str, str]) -> dict[str, list[str]]:
+    def _offers(self, ctx: Context, ids: dict[str, str]) -> dict[str, list[str]]:
         """For each type, the zones that have it."""
         only = [{"Name": "instance-type", "Values": sorted(self.instance_types)}]
-        told = ctx.aws.read(
+        offered = ctx.aws.read(
             "ec2",
             "describe_instance_type_offerings",
             LocationType="availability-zone",
             Filters=only,
         )["InstanceTypeOfferings"]
-        having = {(offer["InstanceType"], offer["Location"]) for offer in told}
+        having = {(offer["InstanceType"], offer["Location"]) for offer in offered}
         return {
             kind: [zone for zone in ids if (kind, zone) in having] for kind in self.instance_types
         }
 
-    def _named(self, ctx: Any, ids: dict[str, str]) -> list[str]:
+    def _named(self, ctx: Context, ids: dict[str, str]) -> list[str]:
         names = {zone_id: name for name, zone_id in ids.items()}
         unknown = [zone for zone in self.names if zone not in ids] + [
             zone for zone in self.zone_ids if zone not in names

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.cloud.resource import CloudModule
 from playrunner.gcp import marks
 from playrunner.hostside.state import Change, State
 
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
+
 
 class GcpModule(CloudModule):
-    """A thing in Google Cloud; our mark is among its labels."""
+    """A thing in Google Cloud; our label is among its labels."""
 
     def labels_of(self, state: State) -> dict[str, str]:
         """The labels it carries; services keep them in different places."""
         return dict(state.get("resourceLabels") or state.get("labels") or {})
 
-    def ours(self, ctx: Any, state: State) -> bool:
+    def ours(self, ctx: Context, state: State) -> bool:
         return marks.owns(ctx.owner, self.labels_of(state))
 
 
-def with_marks(ctx: Any, change: Change, key: str) -> dict[str, str]:
+def with_marks(ctx: Context, change: Change, key: str) -> dict[str, str]:
     """What the labels shall be: those declared, on a thing that is there beside those it has; our
     mark on a new one."""
     wanted = (change.after or {}).get(key) or {}

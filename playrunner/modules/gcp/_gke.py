@@ -4,11 +4,14 @@ cluster is."""
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.cloud.resource import Refused
 from playrunner.hostside.state import State
 from playrunner.modules.gcp._base import GcpModule
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 UNDER_WAY = ("PROVISIONING", "RECONCILING", "STOPPING")
 BUSY_SECONDS = 0.5  # between asking and asking again
@@ -18,23 +21,19 @@ FAILED = ("ERROR", "DEGRADED", "RUNNING_WITH_ERROR")
 class GkeModule(GcpModule):
     """A thing of GKE with a status of its own."""
 
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self._asked_for_here = False  # whether this run has asked GKE to make it
-
     def moving(self, state: State) -> str | None:
         return said(state) if state.get("status") in UNDER_WAY else None
 
     def broken(self, state: State) -> str | None:
         return said(state) if state.get("status") in FAILED else None
 
-    def again(self, ctx: Any, state: State) -> bool:
-        """What failed in an earlier run is made anew; what failed in this one would only fail
+    def again(self, ctx: Context, state: State) -> bool:
+        """What failed in an earlier run is created again; what failed in this one would only fail
         again."""
-        return never_was(state) and not self._asked_for_here
+        return never_was(state) and not any(change.creates for change in ctx.applied)
 
-    def ask(self, ctx: Any, method: str, path: str, body: Any = None) -> None:
-        """A change, once GKE has nothing else to do with the cluster: it does one thing at a time."""
+    def ask(self, ctx: Context, method: str, path: str, body: Any = None) -> None:
+        """Send a change once GKE is idle: it makes one change to a cluster at a time."""
         deadline = time.monotonic() + self.settle_seconds
         while True:
             try:
@@ -62,5 +61,5 @@ def said(state: State) -> str:
     )
 
 
-def cluster_path(ctx: Any, location: str, name: str) -> str:
+def cluster_path(ctx: Context, location: str, name: str) -> str:
     return f"projects/{ctx.gcp.project}/locations/{location or ctx.gcp.zone}/clusters/{name}"

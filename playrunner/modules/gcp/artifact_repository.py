@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from playrunner.cloud.resource import HoldsData
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
 from playrunner.modules.gcp._base import GcpModule, with_marks
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class ArtifactRepository(GcpModule):
@@ -24,25 +27,25 @@ class ArtifactRepository(GcpModule):
     # When it is deleted, its images go with it; otherwise only an empty one is deleted
     empty_on_delete: bool = False
 
-    def observe(self, ctx: Any) -> State | None:
-        found = ctx.gcp.read("artifactregistry", self._path(ctx))
-        if not found:
+    def observe(self, ctx: Context) -> State | None:
+        repository = ctx.gcp.read("artifactregistry", self._path(ctx))
+        if not repository:
             return None
-        place = str(found["name"]).split("/")
-        uri = found.get("registryUri") or f"{place[3]}-docker.pkg.dev/{place[1]}/{place[5]}"
-        docker = found.get("dockerConfig") or {}
+        parts = str(repository["name"]).split("/")
+        uri = repository.get("registryUri") or f"{parts[3]}-docker.pkg.dev/{parts[1]}/{parts[5]}"
+        docker = repository.get("dockerConfig") or {}
         return {
-            **found,
-            "labels": found.get("labels") or {},
-            "description": found.get("description") or "",
+            **repository,
+            "labels": repository.get("labels") or {},
+            "description": repository.get("description") or "",
             "uri": uri,
             "immutableTags": bool(docker.get("immutableTags")),
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State:
-        if found is not None and found["format"] != self.format:
+    def desired(self, ctx: Context, current: State | None) -> State:
+        if current is not None and current["format"] != self.format:
             raise Failed(
-                f"repository {self.name} holds {found['format']} and cannot hold {self.format};"
+                f"repository {self.name} holds {current['format']} and cannot hold {self.format};"
                 " give the new one another name, or delete this one first"
             )
         return {
@@ -52,7 +55,7 @@ class ArtifactRepository(GcpModule):
             **({"immutableTags": self.immutable_tags} if self.format == "DOCKER" else {}),
         }
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         path = self._path(ctx)
         if change.removes:
             if not self.empty_on_delete and ctx.gcp.listing(
@@ -83,5 +86,6 @@ class ArtifactRepository(GcpModule):
     def label(self, state: State) -> str:
         return str(state.get("uri", self.name))
 
-    def _path(self, ctx: Any) -> str:
-        return f"projects/{ctx.gcp.project}/locations/{self.location or ctx.gcp.region}/repositories/{self.name}"
+    def _path(self, ctx: Context) -> str:
+        location = self.location or ctx.gcp.region
+        return f"projects/{ctx.gcp.project}/locations/{location}/repositories/{self.name}"

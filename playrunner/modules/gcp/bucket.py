@@ -1,8 +1,8 @@
-"""gcp.bucket: a Cloud Storage bucket that nobody outside the project can read."""
+"""gcp.bucket: a Cloud Storage bucket that only the project can read."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from playrunner.cloud.resource import HoldsData, Refused
@@ -10,9 +10,12 @@ from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
 from playrunner.modules.gcp._base import GcpModule, with_marks
 
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
+
 
 class Bucket(GcpModule):
-    """A bucket. Its name is one for all of Google Cloud, so it may be taken by somebody else."""
+    """A bucket. Bucket names are unique in all of Google Cloud, so it may be taken."""
 
     name: str  # small letters, digits, dots, dashes and underscores
     location: str = ""  # a region, or US, EU, ASIA; by default the inventory's region; fixed
@@ -24,9 +27,9 @@ class Bucket(GcpModule):
     # When it is deleted, all that is in it goes with it; otherwise only an empty one is deleted
     empty_on_delete: bool = False
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         try:
-            found = ctx.gcp.read("storage", f"b/{self.name}")
+            bucket = ctx.gcp.read("storage", f"b/{self.name}")
         except Refused as refusal:
             if refusal.code != "PERMISSION_DENIED":
                 raise
@@ -34,24 +37,24 @@ class Bucket(GcpModule):
                 f"gs://{self.name} belongs to another project, or these credentials may not look at"
                 " it; bucket names are taken for all of Google Cloud, so ours may need another"
             ) from None
-        return _observed(found) if found else None
+        return _observed(bucket) if bucket else None
 
-    def desired(self, ctx: Any, found: State | None) -> State:
-        place = (self.location or ctx.gcp.region).upper()
-        if found is not None and found["location"] != place:
+    def desired(self, ctx: Context, current: State | None) -> State:
+        location = (self.location or ctx.gcp.region).upper()
+        if current is not None and current["location"] != location:
             raise Failed(
-                f"gs://{self.name} is in {found['location']} and cannot move to {place}; give the"
-                " new one another name, or delete this one first"
+                f"gs://{self.name} is in {current['location']} and cannot move to {location}; give"
+                " the new one another name, or delete this one first"
             )
         wanted: State = {
-            "location": place,
+            "location": location,
             "storageClass": self.storage_class,
             "labels": dict(self.labels),
             "private": self.private,
         }
         return wanted if self.versioning is None else {**wanted, "versioned": self.versioning}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         if change.removes:
             self._remove(ctx)
             return
@@ -75,20 +78,20 @@ class Bucket(GcpModule):
     def label(self, state: State) -> str:
         return f"gs://{self.name}"
 
-    def _remove(self, ctx: Any) -> None:
+    def _remove(self, ctx: Context) -> None:
         inside = ctx.gcp.listing("storage", f"b/{self.name}/o", "items", versions="true")
         if inside and not self.empty_on_delete:
             raise HoldsData(
                 f"gs://{self.name} is not empty; empty it, or set empty_on_delete: true to delete"
                 " what is in it"
             )
-        for one in inside:
+        for blob in inside:
             try:
                 ctx.gcp.call(
                     "DELETE",
                     "storage",
-                    f"b/{self.name}/o/{quote(one['name'], safe='')}",
-                    generation=one["generation"],
+                    f"b/{self.name}/o/{quote(blob['name'], safe='')}",
+                    generation=blob["generation"],
                 )
             except Refused as refusal:
                 if not refusal.not_found:
@@ -96,12 +99,12 @@ class Bucket(GcpModule):
         ctx.gcp.call("DELETE", "storage", f"b/{self.name}")
 
 
-def _observed(found: State) -> State:
-    access = found.get("iamConfiguration") or {}
+def _observed(bucket: State) -> State:
+    access = bucket.get("iamConfiguration") or {}
     uniform = bool((access.get("uniformBucketLevelAccess") or {}).get("enabled"))
     return {
-        **found,
+        **bucket,
         "private": uniform and access.get("publicAccessPrevention") == "enforced",
-        "labels": found.get("labels") or {},
-        "versioned": bool((found.get("versioning") or {}).get("enabled")),
+        "labels": bucket.get("labels") or {},
+        "versioned": bool((bucket.get("versioning") or {}).get("enabled")),
     }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
 from playrunner.modules.gcp._base import GcpModule, short, with_marks
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class Disk(GcpModule):
@@ -22,42 +25,42 @@ class Disk(GcpModule):
     zone: str = ""  # by default the inventory's gcp_zone
     labels: dict[str, str] = {}  # more labels, beside the owner's
 
-    def observe(self, ctx: Any) -> State | None:
-        found = ctx.gcp.read("compute", self._path(ctx))
+    def observe(self, ctx: Context) -> State | None:
+        disk = ctx.gcp.read("compute", self._path(ctx))
         return (
             {
-                **found,
-                "sizeGb": int(found["sizeGb"]),
-                "type": short(found["type"]),
-                "labels": found.get("labels") or {},
+                **disk,
+                "sizeGb": int(disk["sizeGb"]),
+                "type": short(disk["type"]),
+                "labels": disk.get("labels") or {},
             }
-            if found
+            if disk
             else None
         )
 
-    def desired(self, ctx: Any, found: State | None) -> State:
-        if found is not None and found["type"] != self.type:
+    def desired(self, ctx: Context, current: State | None) -> State:
+        if current is not None and current["type"] != self.type:
             raise Failed(
-                f"disk {self.name} is a {found['type']} and cannot become a {self.type}; give the"
+                f"disk {self.name} is a {current['type']} and cannot become a {self.type}; give the"
                 " new one another name, or delete this one first"
             )
-        if found is not None and found["sizeGb"] > self.size_gib:
+        if current is not None and current["sizeGb"] > self.size_gib:
             raise Failed(
-                f"disk {self.name} has {found['sizeGb']} GiB and cannot shrink to {self.size_gib};"
-                f" declare {found['sizeGb']}, or give a smaller one another name"
+                f"disk {self.name} has {current['sizeGb']} GiB and cannot shrink to"
+                f" {self.size_gib}; declare {current['sizeGb']}, or give a smaller one another name"
             )
         return {"sizeGb": self.size_gib, "type": self.type, "labels": dict(self.labels)}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         path, wanted = self._path(ctx), change.after or {}
         if change.removes:
             begun = ctx.gcp.call("DELETE", "compute", path, token=True)
         elif change.creates:
-            kind = f"projects/{ctx.gcp.project}/zones/{self.zone or ctx.gcp.zone}/diskTypes/{self.type}"
+            zone = f"projects/{ctx.gcp.project}/zones/{self.zone or ctx.gcp.zone}"
             body = {
                 "name": self.name,
                 "sizeGb": str(self.size_gib),
-                "type": kind,
+                "type": f"{zone}/diskTypes/{self.type}",
                 "labels": with_marks(ctx, change, "labels"),
             }
             begun = ctx.gcp.call("POST", "compute", path.rpartition("/")[0], body, token=True)
@@ -82,7 +85,7 @@ class Disk(GcpModule):
 
     def broken(self, state: State) -> str | None:
         return (
-            f"disk {self.name} has failed; delete it and make it anew"
+            f"disk {self.name} has failed; delete it and create it again"
             if state["status"] == "FAILED"
             else None
         )
@@ -90,5 +93,5 @@ class Disk(GcpModule):
     def label(self, state: State) -> str:
         return f"{self.name} in {short(state.get('zone'))}"
 
-    def _path(self, ctx: Any) -> str:
+    def _path(self, ctx: Context) -> str:
         return f"projects/{ctx.gcp.project}/zones/{self.zone or ctx.gcp.zone}/disks/{self.name}"

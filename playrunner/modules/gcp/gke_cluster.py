@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
 from playrunner.modules.gcp import _gke
 from playrunner.modules.gcp._base import short, with_marks
 from playrunner.modules.gcp._pool import Pool
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class GkeCluster(_gke.GkeModule):
@@ -35,47 +38,46 @@ class GkeCluster(_gke.GkeModule):
     ]  # the first pool: name, machine_type, nodes, disk_gib, ... as gcp.gke_nodepool has them
     labels: dict[str, str] = {}  # more labels, beside the owner's
 
-    def observe(self, ctx: Any) -> State | None:
-        found = ctx.gcp.read("container", _gke.cluster_path(ctx, self.location, self.name))
-        return observed(found) if found else None
+    def observe(self, ctx: Context) -> State | None:
+        cluster = ctx.gcp.read("container", _gke.cluster_path(ctx, self.location, self.name))
+        return observed(cluster) if cluster else None
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         wanted: State = {
             "resourceLabels": dict(self.labels),
             "channel": _channel(self.release_channel),
             "workloadPool": f"{ctx.gcp.project}.svc.id.goog" if self.workload_identity else "",
         }
         if self.version:
-            wanted["currentMasterVersion"] = _version(self.version, found)
+            wanted["currentMasterVersion"] = _version(self.version, current)
         for key, value in (("network", self.network), ("subnetwork", self.subnetwork)):
             if value:
                 wanted[key] = value
-                self._refuse_other(found, key, value)
+                self._refuse_other(current, key, value)
         if (
-            found is not None
+            current is not None
             and self.version
-            and _minor(self.version) < _minor(found["currentMasterVersion"])
+            and _minor(self.version) < _minor(current["currentMasterVersion"])
         ):
             raise Failed(
-                f"cluster {self.name} has Kubernetes {found['currentMasterVersion']}, and GKE never"
-                f" goes back to {self.version}; declare that or a later one"
+                f"cluster {self.name} has Kubernetes {current['currentMasterVersion']}, and GKE"
+                f" never goes back to {self.version}; declare that or a later one"
             )
         return wanted
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         path = _gke.cluster_path(ctx, self.location, self.name)
         if change.removes or _gke.never_was(change.observed):
             self.ask(ctx, "DELETE", path)
         elif change.creates:
-            self._asked_for_here = True
             self.ask(ctx, "POST", path.rpartition("/")[0], {"cluster": self._new(ctx, change)})
         else:
-            self._mend(ctx, change, path)
+            self._update_in_place(ctx, change, path)
 
     def label(self, state: State) -> str:
         return f"{state.get('name', self.name)} in {state.get('location', self.location)}"
 
-    def _new(self, ctx: Any, change: Change) -> State:
+    def _new(self, ctx: Context, change: Change) -> State:
         wanted = change.after or {}
         labels = with_marks(ctx, change, "resourceLabels")
         made: State = {
@@ -91,9 +93,9 @@ class GkeCluster(_gke.GkeModule):
             made["workloadIdentityConfig"] = {"workloadPool": wanted["workloadPool"]}
         return {**made, **{key: wanted[key] for key in ("network", "subnetwork") if key in wanted}}
 
-    def _mend(self, ctx: Any, change: Change, path: str) -> None:
-        """One update at a time, as GKE takes them; what still differs afterwards is the runner's to
-        bring up again."""
+    def _update_in_place(self, ctx: Context, change: Change, path: str) -> None:
+        """One update at a time, as GKE takes them; what still differs afterwards is applied in the
+        next attempt."""
         wanted, found = change.after or {}, change.observed or {}
         if change.touches("resourceLabels"):
             body = {
@@ -110,15 +112,15 @@ class GkeCluster(_gke.GkeModule):
         elif "currentMasterVersion" in wanted and change.touches("currentMasterVersion"):
             self._update(ctx, path, desiredMasterVersion=wanted["currentMasterVersion"])
 
-    def _update(self, ctx: Any, path: str, **part: Any) -> None:
+    def _update(self, ctx: Context, path: str, **part: Any) -> None:
         self.ask(ctx, "PUT", path, {"update": part})
 
-    def _refuse_other(self, found: State | None, key: str, wanted: str) -> None:
-        if found is not None and short(found.get(key)) != wanted:
+    def _refuse_other(self, current: State | None, key: str, wanted: str) -> None:
+        if current is not None and short(current.get(key)) != wanted:
             raise Failed(
-                f"cluster {self.name} is in the {key} {found.get(key)}, not {wanted}: this is fixed"
-                " when it is made, so delete the cluster and create it anew, or declare what is"
-                " there"
+                f"cluster {self.name} is in the {key} {current.get(key)}, not {wanted}: this is"
+                " fixed when it is created; delete the cluster and create it again, or declare what"
+                " it has"
             )
 
 
@@ -138,10 +140,12 @@ def _channel(said: Any) -> str:
     return "UNSPECIFIED" if said in (None, "", "NONE") else str(said)
 
 
-def _version(wanted: str, found: State | None) -> str:
-    """The whole version that is there, where it is one of those meant: 1.33 is 1.33.5-gke.1162000."""
-    there = str((found or {}).get("currentMasterVersion") or "")
-    return there if there == wanted or there.startswith((f"{wanted}.", f"{wanted}-")) else wanted
+def _version(wanted: str, current: State | None) -> str:
+    """The version in use where the declared one covers it: 1.33 covers 1.33.5-gke.1162000."""
+    version = str((current or {}).get("currentMasterVersion") or "")
+    return (
+        version if version == wanted or version.startswith((f"{wanted}.", f"{wanted}-")) else wanted
+    )
 
 
 def _minor(version: str) -> int:

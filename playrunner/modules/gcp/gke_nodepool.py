@@ -3,13 +3,16 @@ need or a fixed number."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
 from playrunner.modules.gcp import _gke
 from playrunner.modules.gcp._base import with_marks
 from playrunner.modules.gcp._pool import Pool
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 GPU_TAINT = "nvidia.com/gpu"  # GKE's own, on machines with GPUs
 _FIXED = ("machineType", "diskSizeGb", "diskType", "spot", "imageType")
@@ -33,12 +36,12 @@ class GkeNodepool(_gke.GkeModule):
     max_nodes: int | None = None  # never more in a zone; without it the pool is not scaled
     accelerator: str = ""  # as nvidia-tesla-a100
     accelerators: int = 0  # how many in each machine
-    # Have GKE install the GPU driver: DEFAULT or LATEST; by default somebody else does (role
-    # gke_driver)
+    # Have GKE install the GPU driver: DEFAULT or LATEST; by default the role
+    # gke_driver does
     driver: str = ""
     disk_gib: int = 100  # of the root disk
     disk_type: str = "pd-balanced"  # of the root disk: pd-standard, pd-balanced or pd-ssd
-    spot: bool = False  # cheaper machines that may be taken away
+    spot: bool = False  # cheaper machines that may be reclaimed
     image_type: str = "COS_CONTAINERD"  # the nodes' system
     labels: dict[str, str] = {}  # Kubernetes labels of its nodes
     taints: list[
@@ -47,7 +50,7 @@ class GkeNodepool(_gke.GkeModule):
     service_account: str = ""  # by which nodes work in the project; by default the project's own
     locations: list[str] = []  # the zones of its nodes; by default the cluster's
     workload_identity: bool = True  # whether its pods may have service accounts of Google's
-    replace: bool = False  # delete and make it anew where something that is fixed differs
+    replace: bool = False  # delete and create it again where something fixed differs
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> str | None:
@@ -62,16 +65,16 @@ class GkeNodepool(_gke.GkeModule):
             return "accelerator and accelerators belong together"
         return None
 
-    def observe(self, ctx: Any) -> State | None:
-        found = ctx.gcp.read("container", self._path(ctx))
-        if not found:
+    def observe(self, ctx: Context) -> State | None:
+        pool = ctx.gcp.read("container", self._path(ctx))
+        if not pool:
             return None
-        state = observed(found)
+        state = observed(pool)
         if self.nodes is not None and not state["autoscaling"]["enabled"]:
-            state["size"] = self._size(ctx, found)
+            state["size"] = self._size(ctx, pool)
         return state
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         pool = self._pool()
         wanted: State = {
             "autoscaling": pool.scaling,
@@ -80,20 +83,21 @@ class GkeNodepool(_gke.GkeModule):
             **pool.config,
             "accelerators": _cards(pool.cards),
         }
-        if found is not None:
+        if current is not None:
             # One that is to go is said to be nothing, so that it shows.
-            wanted["labels"] = {**dict.fromkeys(found["labels"]), **wanted["labels"]}
+            wanted["labels"] = {**dict.fromkeys(current["labels"]), **wanted["labels"]}
         if not pool.scaling["enabled"] and self.nodes is not None:
             wanted["size"] = self.nodes
-        self._refuse_fixed(found, wanted)
+        self._refuse_fixed(current, wanted)
         return wanted
 
-    def apply(self, ctx: Any, change: Change) -> None:
-        found, wanted = change.observed, change.after or {}
-        if change.removes or (found and (_gke.never_was(found) or _differences(found, wanted))):
+    def apply(self, ctx: Context, change: Change) -> None:
+        current, wanted = change.observed, change.after or {}
+        if change.removes or (
+            current and (_gke.never_was(current) or _differences(current, wanted))
+        ):
             self.ask(ctx, "DELETE", self._path(ctx))
-        elif found is None:
-            self._asked_for_here = True
+        elif current is None:
             labels = with_marks(ctx, Change(None, {"resourceLabels": {}}, None), "resourceLabels")
             self.ask(
                 ctx,
@@ -102,19 +106,19 @@ class GkeNodepool(_gke.GkeModule):
                 {"nodePool": self._pool().document(labels)},
             )
         else:
-            self._mend(ctx, change)
+            self._update(ctx, change)
 
     def labels_of(self, state: State) -> dict[str, str]:
         return dict(state.get("resourceLabels") or {})
 
     def broken(self, state: State) -> str | None:
-        found = super().broken(state)
-        return f"node pool {self.name} is {found}" if found else None
+        problem = super().broken(state)
+        return f"node pool {self.name} is {problem}" if problem else None
 
     def label(self, state: State) -> str:
         return f"{self.cluster}/{state.get('name', self.name)}"
 
-    def _mend(self, ctx: Any, change: Change) -> None:
+    def _update(self, ctx: Context, change: Change) -> None:
         """One update at a time, as GKE takes them."""
         wanted, path = change.after or {}, self._path(ctx)
         if change.touches("autoscaling"):
@@ -125,15 +129,19 @@ class GkeNodepool(_gke.GkeModule):
             labels = {name: value for name, value in wanted["labels"].items() if value is not None}
             self.ask(ctx, "PUT", path, {"labels": {"labels": labels}})
         elif change.touches("taints"):
-            kept = [one for one in (change.observed or {})["all_taints"] if one["key"] == GPU_TAINT]
+            kept = [
+                taint
+                for taint in (change.observed or {})["all_taints"]
+                if taint["key"] == GPU_TAINT
+            ]
             self.ask(ctx, "PUT", path, {"taints": {"taints": [*wanted["taints"], *kept]}})
 
-    def _refuse_fixed(self, found: State | None, wanted: State) -> None:
-        differing = _differences(found, wanted) if found and not _gke.never_was(found) else []
+    def _refuse_fixed(self, current: State | None, wanted: State) -> None:
+        differing = _differences(current, wanted) if current and not _gke.never_was(current) else []
         if differing and not self.replace:
             raise Failed(
                 f"node pool {self.name} cannot be changed in place ({'; '.join(differing)}); set"
-                " replace: true (its nodes are drained and made anew), or give the new one another"
+                " replace: true (its nodes are drained and replaced), or give the new one another"
                 " name"
             )
 
@@ -166,23 +174,23 @@ class GkeNodepool(_gke.GkeModule):
             {"name": self.name, "nodes": count, **{name: getattr(self, name) for name in names}}
         )
 
-    def _size(self, ctx: Any, found: State) -> int | None:
+    def _size(self, ctx: Context, pool: State) -> int | None:
         """How many there shall be in a zone now; the pool itself only tells how many there were to
         be at first."""
         groups = [
-            str(one).partition("/projects/")[2] for one in found.get("instanceGroupUrls") or ()
+            str(url).partition("/projects/")[2] for url in pool.get("instanceGroupUrls") or ()
         ]
-        said = ctx.gcp.read("compute", f"projects/{groups[0]}") if groups else None
-        return int(said["targetSize"]) if said else None
+        group = ctx.gcp.read("compute", f"projects/{groups[0]}") if groups else None
+        return int(group["targetSize"]) if group else None
 
-    def _path(self, ctx: Any) -> str:
+    def _path(self, ctx: Context) -> str:
         return f"{_gke.cluster_path(ctx, self.location, self.cluster)}/nodePools/{self.name}"
 
 
 def observed(pool: State) -> State:
     """A pool as GKE describes it, with what is declared at the top, and GKE's own taint apart."""
     config, scaling = pool.get("config") or {}, pool.get("autoscaling") or {}
-    every = [dict(one) for one in config.get("taints") or ()]
+    every = [dict(taint) for taint in config.get("taints") or ()]
     on: State = {
         "enabled": True,
         "minNodeCount": scaling.get("minNodeCount", 0),
@@ -194,24 +202,24 @@ def observed(pool: State) -> State:
         "spot": bool(config.get("spot")),
         "autoscaling": on if scaling.get("enabled") else {"enabled": False},
         "labels": dict(config.get("labels") or {}),
-        "taints": _in_order([one for one in every if one["key"] != GPU_TAINT]),
+        "taints": _in_order([taint for taint in every if taint["key"] != GPU_TAINT]),
         "all_taints": every,
         "accelerators": _cards(config.get("accelerators") or ()),
         "resourceLabels": dict(config.get("resourceLabels") or {}),
     }
 
 
-def _differences(found: State, wanted: State) -> list[str]:
+def _differences(current: State, wanted: State) -> list[str]:
     return [
-        f"{name} is {found.get(name)} and {wanted[name]} is declared"
+        f"{name} is {current.get(name)} and {wanted[name]} is declared"
         for name in (*_FIXED, "accelerators")
-        if name in wanted and found.get(name) != wanted[name]
+        if name in wanted and current.get(name) != wanted[name]
     ]
 
 
-def _cards(found: Any) -> list[str]:
-    return [f"{one['acceleratorCount']} x {one['acceleratorType']}" for one in found]
+def _cards(accelerators: Any) -> list[str]:
+    return [f"{card['acceleratorCount']} x {card['acceleratorType']}" for card in accelerators]
 
 
 def _in_order(taints: list[State]) -> list[State]:
-    return sorted(taints, key=lambda one: (one["key"], one["effect"]))
+    return sorted(taints, key=lambda taint: (taint["key"], taint["effect"]))

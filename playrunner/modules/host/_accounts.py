@@ -7,17 +7,19 @@ from playrunner.modules.host._packages import needed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Optional
+    from typing import Optional
+
+    from playrunner.hostside.host_context import HostContext
 
 # Userdel could not remove something beside the account, a missing mail spool for instance
 NOT_IN_USE = 12
 
 
-def run_tool(ctx: Any, words: list[str], stdin: Optional[str] = None) -> None:
+def run_tool(ctx: HostContext, words: list[str], stdin: Optional[str] = None) -> None:
     """useradd and its siblings; what they complain about is the failure."""
     tool = needed(words[0], "it belongs to the shadow tools (package passwd or shadow-utils)")
     ran = ctx.run([tool, *words[1:]], stdin=stdin)
-    if ran.rc and not (words[0] == "userdel" and ran.rc == NOT_IN_USE):
+    if ran.rc and not (words[0].endswith("userdel") and ran.rc == NOT_IN_USE):
         raise Failed(f"{words[0]}: {(ran.err or ran.out).strip()}", rc=ran.rc)
 
 
@@ -52,14 +54,14 @@ def group_called(group: str) -> str:
     return grp.getgrgid(group_number(group)).gr_name
 
 
-def shadow_hash(user: str) -> Optional[str]:
-    """The hashed password, or None when it may not be read."""
+def shadow_columns(user: str) -> Optional[list[str]]:
+    """The account's line of /etc/shadow, or None when it may not be read."""
     try:
         with open("/etc/shadow") as file:
             for line in file:
-                name, _, rest = line.partition(":")
-                if name == user:
-                    return rest.partition(":")[0]
+                columns = line.rstrip("\n").split(":")
+                if columns[0] == user and len(columns) >= 8:
+                    return columns
     except OSError:
         pass
     return None

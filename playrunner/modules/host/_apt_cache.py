@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 
 from playrunner.hostside.module import Failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Optional
+    from collections.abc import Iterator
+    from typing import Optional
+
+    from playrunner.hostside.host_context import HostContext
 
 # Stands for the version of a package that exists only as a name others provide
 PROVIDED = "provided"
 PLAIN = {"LC_ALL": "C", "LANG": "C"}
+FORCED = (
+    "--allow-unauthenticated",
+    "--allow-downgrades",
+    "--allow-remove-essential",
+    "--allow-change-held-packages",
+)
+POLICY = "/usr/sbin/policy-rc.d"  # asked by packages before they start a service
 STAMPS = ("/var/lib/apt/periodic/update-success-stamp", "/var/lib/apt/lists")
 
 
@@ -23,48 +34,50 @@ class Policy:
         self.candidate, self.versions = candidate, versions
 
 
-def installed(ctx: Any, names: list[str]) -> dict[str, Optional[str]]:
+def installed(ctx: HostContext, names: list[str]) -> dict[str, Optional[str]]:
     """The installed version of each, from dpkg alone."""
-    found: dict[str, Optional[str]] = dict.fromkeys(names)
+    versions: dict[str, Optional[str]] = dict.fromkeys(names)
     if names:
         form = r"${Package} ${Architecture} ${Version} ${db:Status-Status}\n"
         ran = ctx.run(["dpkg-query", "-W", "-f", form, *names], env=PLAIN)
         for line in ran.out.splitlines():
             package, architecture, version, status = line.split(" ", 3)
             for name in (package, f"{package}:{architecture}"):
-                if status == "installed" and name in found:
-                    found[name] = version
-    return found
+                if status == "installed" and name in versions:
+                    versions[name] = version
+    return versions
 
 
-def provided(ctx: Any, names: list[str]) -> set[str]:
+def provided(ctx: HostContext, names: list[str]) -> set[str]:
     """Those names that an installed package provides."""
     ran = ctx.run(["dpkg-query", "-W", "-f", r"${db:Status-Status} ${Provides}\n"], env=PLAIN)
-    there: set[str] = set()
+    provided_names: set[str] = set()
     for line in ran.out.splitlines():
         status, _, names_provided = line.partition(" ")
         if status == "installed":
-            there.update(part.split()[0] for part in names_provided.split(",") if part.strip())
-    return there.intersection(names)
+            provided_names.update(
+                part.split()[0] for part in names_provided.split(",") if part.strip()
+            )
+    return provided_names.intersection(names)
 
 
-def policies(ctx: Any, names: list[str], release: Optional[str]) -> dict[str, Policy]:
-    """Candidate and known versions of each package that apt has heard of."""
+def policies(ctx: HostContext, names: list[str], release: Optional[str]) -> dict[str, Policy]:
+    """Candidate and known versions of each package that apt knows."""
     if not names:
         return {}
     chosen = ["-o", f"APT::Default-Release={release}"] if release else []
     ran = ctx.run(["apt-cache", *chosen, "policy", *names], env=PLAIN)
-    found: dict[str, Policy] = {}
+    by_package: dict[str, Policy] = {}
     policy = Policy(None, [])
     for line in ran.out.splitlines():
-        words = line.split()
+        fields = line.split()
         if line and line[0] != " ":
-            policy = found[line.strip().rstrip(":")] = Policy(None, [])
-        elif words[:1] == ["Candidate:"]:
-            policy.candidate = None if words[1] == "(none)" else words[1]
-        elif line.startswith((" *** ", "     ")) and len(words) >= 2 and line[5] != " ":
-            policy.versions.append(words[1] if words[0] == "***" else words[0])
-    return found
+            policy = by_package[line.strip().rstrip(":")] = Policy(None, [])
+        elif fields[:1] == ["Candidate:"]:
+            policy.candidate = None if fields[1] == "(none)" else fields[1]
+        elif line.startswith((" *** ", "     ")) and len(fields) >= 2 and line[5] != " ":
+            policy.versions.append(fields[1] if fields[0] == "***" else fields[0])
+    return by_package
 
 
 def split_version(name: str) -> tuple[str, str, str]:
@@ -76,17 +89,17 @@ def split_version(name: str) -> tuple[str, str, str]:
     return name, "", ""
 
 
-def satisfies(ctx: Any, version: Optional[str], relation: str, wanted: str) -> bool:
+def satisfies(ctx: HostContext, version: Optional[str], relation: str, pattern: str) -> bool:
     if version is None or not relation:
         return version is not None
     if relation == ">=":
-        return bool(ctx.run(["dpkg", "--compare-versions", version, "ge", wanted]).rc == 0)
+        return bool(ctx.run(["dpkg", "--compare-versions", version, "ge", pattern]).rc == 0)
     from fnmatch import fnmatchcase
 
-    return fnmatchcase(version, wanted)
+    return fnmatchcase(version, pattern)
 
 
-def of_deb_file(ctx: Any, path: str) -> tuple[str, str]:
+def of_deb_file(ctx: HostContext, path: str) -> tuple[str, str]:
     """Name and version of the package in a .deb file."""
     ran = ctx.run(["dpkg-deb", "-W", "--showformat", "${Package} ${Version}", path], env=PLAIN)
     if ran.rc:
@@ -103,3 +116,20 @@ def fetched_at() -> int:
         except OSError:
             continue
     return 0
+
+
+@contextmanager
+def policy_rc_d(ctx: HostContext, status: Optional[int]) -> Iterator[None]:
+    """While it lasts, services that packages would start are told `status`; what was there before
+    comes back."""
+    if status is None:
+        yield
+        return
+    from playrunner.modules.host._text_files import put_text, text_at
+
+    before = text_at(POLICY)
+    put_text(ctx, POLICY, f"#!/bin/sh\nexit {status}\n", {"mode": "0755"})
+    try:
+        yield
+    finally:
+        put_text(ctx, POLICY, before, {} if before is None else {"mode": "0755"})

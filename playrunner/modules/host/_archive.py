@@ -77,7 +77,7 @@ def members_of(path: str, data: Any = None) -> tuple[str, list[Member]]:
         # Left open: members are read from it when they are compared or unpacked.
         archive = tarfile.open(fileobj=io.BytesIO(data)) if data is not None else tarfile.open(path)  # noqa: SIM115
         return _HANDLERS.get(head[:2], "TarArchive"), [
-            _tar_member(archive, one) for one in archive.getmembers()
+            _tar_member(archive, info) for info in archive.getmembers()
         ]
     except (tarfile.TarError, EOFError, OSError) as error:
         raise Failed(
@@ -86,25 +86,25 @@ def members_of(path: str, data: Any = None) -> tuple[str, list[Member]]:
         ) from None
 
 
-def _tar_member(archive: Any, one: Any) -> Member:
+def _tar_member(archive: Any, info: Any) -> Member:
     kinds = [
-        ("directory", one.isdir()),
-        ("link", one.issym()),
-        ("hard", one.islnk()),
-        ("file", one.isreg()),
+        ("directory", info.isdir()),
+        ("link", info.issym()),
+        ("hard", info.islnk()),
+        ("file", info.isreg()),
     ]
     kind = next((kind for kind, yes in kinds if yes), "special")
-    target = _safe(one.linkname, "a hard link to ") if kind == "hard" else one.linkname
+    target = _safe(info.linkname, "a hard link to ") if kind == "hard" else info.linkname
     return Member(
-        _safe(one.name),
+        _safe(info.name),
         kind,
-        one.mode & 0o7777,
-        one.mtime,
-        one.size,
+        info.mode & 0o7777,
+        info.mtime,
+        info.size,
         target,
-        (one.uname, one.uid),
-        (one.gname, one.gid),
-        lambda: archive.extractfile(one),
+        (info.uname, info.uid),
+        (info.gname, info.gid),
+        lambda: archive.extractfile(info),
     )
 
 
@@ -118,32 +118,32 @@ def _zip_members(source: Any, path: str) -> list[Member]:
             f'Failed to find handler for "{path}": {error}; make sure that the file is whole'
         ) from None
     members = []
-    for one in archive.infolist():
-        mode = one.external_attr >> 16
-        modified = time.mktime((*one.date_time, 0, 0, -1))
-        if one.is_dir():
+    for info in archive.infolist():
+        mode = info.external_attr >> 16
+        modified = time.mktime((*info.date_time, 0, 0, -1))
+        if info.is_dir():
             members.append(
-                Member(_safe(one.filename), "directory", stat.S_IMODE(mode) or 0o755, modified)
+                Member(_safe(info.filename), "directory", stat.S_IMODE(mode) or 0o755, modified)
             )
         elif stat.S_ISLNK(mode):
             members.append(
                 Member(
-                    _safe(one.filename),
+                    _safe(info.filename),
                     "link",
                     0o777,
                     modified,
-                    target=os.fsdecode(archive.read(one)),
+                    target=os.fsdecode(archive.read(info)),
                 )
             )
         else:
             members.append(
                 Member(
-                    _safe(one.filename),
+                    _safe(info.filename),
                     "file",
                     stat.S_IMODE(mode) or 0o644,
                     modified,
-                    one.file_size,
-                    source=lambda one=one: archive.open(one),
+                    info.file_size,
+                    source=lambda info=info: archive.open(info),
                 )
             )
     return members
@@ -180,3 +180,26 @@ def _unpacked(path: str, data: Any) -> bytes:
         raise Failed(f"{path} cannot be unpacked: {done.stderr.decode(errors='replace').strip()}")
     unpacked: bytes = done.stdout
     return unpacked
+
+
+def packed_owner(member: Member) -> tuple[int, int]:
+    import grp
+    import pwd
+
+    try:
+        uid = pwd.getpwnam(member.owner[0]).pw_uid
+    except KeyError:
+        uid = member.owner[1]
+    try:
+        return uid, grp.getgrnam(member.group[0]).gr_gid
+    except KeyError:
+        return uid, member.group[1]
+
+
+def topmost(paths: list[str]) -> list[str]:
+    """Those that do not lie below another of them."""
+    chosen: list[str] = []
+    for path in sorted(paths):
+        if not chosen or not (path + "/").startswith(chosen[-1] + "/"):
+            chosen.append(path)
+    return chosen

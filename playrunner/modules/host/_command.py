@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional, Union
 
-    from playrunner.hostside.host_context import Ran
+    from playrunner.hostside.host_context import HostContext, Ran
 
 
 class Guarded(Action):
@@ -57,7 +57,7 @@ def is_there(pattern: str, folder: Optional[str]) -> bool:
 
 
 def run_and_tell(
-    ctx: Any, command: Union[str, list[str]], shown: Any, *, strip: bool = True, **how: Any
+    ctx: HostContext, command: Union[str, list[str]], shown: Any, *, strip: bool = True, **how: Any
 ) -> dict[str, Any]:
     """Run it while its output can be followed; the result as people register it."""
     began = time.time()
@@ -77,9 +77,9 @@ def run_and_tell(
     result = {
         "cmd": shown,
         "rc": ran.rc,
-        "start": _clock(began),
-        "end": _clock(began + ran.seconds),
-        "delta": _duration(ran.seconds),
+        "start": clock(began),
+        "end": clock(began + ran.seconds),
+        "delta": duration(ran.seconds),
         "msg": "",
         **outputs(ran, strip),
     }
@@ -127,17 +127,32 @@ def skipped(command: Any, reason: str, check: bool) -> dict[str, Any]:
 
 
 def expanded_argument(argument: str) -> str:
-    """~ and $NAME as a shell would read them at the start and inside of a word; unknown names stay."""
+    """~ and $NAME expanded as a shell does inside a word; unknown names stay."""
     if "$" in argument:
         argument = os.path.expandvars(argument)
     return os.path.expanduser(argument) if argument.startswith("~") else argument
 
 
-def _clock(moment: float) -> str:
-    return f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(moment))}.{int(moment % 1 * 1000000):06d}"
+def split_words(text: str) -> list[str]:
+    """The words of a command line; quotes group them."""
+    if not text.strip():
+        raise Failed("no command given", rc=256)
+    if not any(sign in text for sign in "'\"\\"):
+        return text.split()
+    import shlex
+
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise Failed(f"{error} in: {text}; close the quotation or use argv") from None
 
 
-def _duration(seconds: float) -> str:
+def clock(moment: float) -> str:
+    seconds = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
+    return f"{seconds}.{int(moment % 1 * 1000000):06d}"
+
+
+def duration(seconds: float) -> str:
     minutes, rest = divmod(seconds, 60)
     hours, minutes = divmod(int(minutes), 60)
     return f"{hours}:{minutes:02d}:{rest:09.6f}"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, NoReturn, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import State
 
 TEXT_LIMIT = 256 * 1024  # bytes of a file that a state holds, for a diff or to take a change back
@@ -23,7 +24,7 @@ CHUNK = 1024 * 1024  # bytes read at a time
 
 
 def write(
-    ctx: Any,
+    ctx: HostContext,
     path: str,
     chunks: Iterable[bytes],
     attributes: State,
@@ -32,7 +33,7 @@ def write(
 ) -> None:
     """Write a file whole or not at all; an existing one keeps its mode and owner unless asked
     otherwise."""
-    there = stat_of(path, follow=True)
+    current = stat_of(path, follow=True)
     scrap = scrap_beside(path)
     ctx.scrap(scrap)
     try:
@@ -43,7 +44,7 @@ def write(
             for chunk in chunks:
                 while chunk:
                     chunk = chunk[os.write(fd, chunk) :]
-            _keep_attributes(fd, there if there and stat.S_ISREG(there.st_mode) else None)
+            _keep_attributes(fd, current if current and stat.S_ISREG(current.st_mode) else None)
             set_attributes(fd, attributes)
             os.fsync(fd)
         finally:
@@ -59,7 +60,7 @@ def write(
         ctx.kept(scrap)
 
 
-def backup_of(ctx: Any, path: str) -> str:
+def backup_of(ctx: HostContext, path: str) -> str:
     """Copy a file aside, under a name that tells when; the copy's path."""
     copy = f"{path}.{os.getpid()}.{time.strftime('%Y-%m-%d@%H:%M:%S~')}"
     info = os.stat(path)
@@ -163,23 +164,23 @@ def scrap_beside(path: str) -> str:
     return os.path.join(os.path.dirname(path), f".playrunner-{os.getpid()}-{time.monotonic_ns()}")
 
 
-def _keep_attributes(fd: int, there: Optional[os.stat_result]) -> None:
-    if there is None:
+def _keep_attributes(fd: int, current: Optional[os.stat_result]) -> None:
+    if current is None:
         os.fchmod(fd, default_bits("file"))
         return
-    if (there.st_uid, there.st_gid) != (os.geteuid(), os.getegid()):
+    if (current.st_uid, current.st_gid) != (os.geteuid(), os.getegid()):
         try:
-            os.fchown(fd, there.st_uid, there.st_gid)
+            os.fchown(fd, current.st_uid, current.st_gid)
         except PermissionError:
-            pass  # whoever may replace another's file in a shared folder owns the new one
-    os.fchmod(fd, stat.S_IMODE(there.st_mode))
+            pass  # replacing another user's file in a shared folder makes it ours
+    os.fchmod(fd, stat.S_IMODE(current.st_mode))
 
 
-def _validated(ctx: Any, validate: str, scrap: str, path: str) -> None:
+def _validated(ctx: HostContext, validate: str, scrap: str, path: str) -> None:
     import shlex
 
     if "%s" not in validate:
-        raise Failed(f"validate must contain %s, which stands for the file to check: {validate}")
+        raise Failed(f"validate must contain %s: {validate}")
     ran = ctx.run(shlex.split(validate % scrap))
     if ran.rc:
         raise Failed(

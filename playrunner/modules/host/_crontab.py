@@ -12,19 +12,19 @@ MARK = "#Ansible: "  # the same as Ansible writes, so that either takes over the
 def with_job(lines: list[str], name: str, job: Optional[str]) -> list[str]:
     """The lines with this job, replaced where it stands or added at the end; without it when `job`
     is None."""
-    result, found, skip = [], False, False
+    result, replaced, skip = [], False, False
     for line in lines:
         if skip:
             skip = False
             continue
         if line == MARK + name:
             skip = True
-            if job is not None and not found:
+            if job is not None and not replaced:
                 result += [line, job]
-            found = True
+            replaced = True
         else:
             result.append(line)
-    return result if found or job is None else [*result, MARK + name, job]
+    return result if replaced or job is None else [*result, MARK + name, job]
 
 
 def with_variable(

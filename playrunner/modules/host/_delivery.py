@@ -11,8 +11,7 @@ import os
 from playrunner.hostside.module import Failed
 from playrunner.modules.host._content import TEXT_LIMIT, backup_of, chunks_of, sha1_of
 from playrunner.modules.host._paths import (
-    Placed,
-    bring,
+    apply_change,
     expanded,
     facts,
     file_state,
@@ -21,12 +20,14 @@ from playrunner.modules.host._paths import (
     make_folders,
     mode_state,
 )
+from playrunner.modules.host._placed import Placed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
     Entry = dict[str, Any]
@@ -42,62 +43,57 @@ class Delivered(Placed):
     # A command that checks the new file before it replaces the old; %s stands for it
     validate: str | None = None
 
-    # Found while looking; not arguments.
-    _entry = dict[str, "Any"]()
-    _path = ""
-    _backup_file = ""
-
-    def entry(self, ctx: Any) -> Entry:
+    def entry(self, ctx: HostContext) -> Entry:
         """What to deliver."""
         raise NotImplementedError
 
-    def observe(self, ctx: Any) -> Optional[State]:
-        self._entry = self.entry(ctx)
-        self._path = self.place(self._entry["name"])
-        found = look(ctx, self._path)
+    def observe(self, ctx: HostContext) -> Optional[State]:
+        entry = ctx.memory["entry"] = self.entry(ctx)
+        path = ctx.memory["path"] = self.place(entry["name"])
+        found = look(ctx, path)
         if found is None and self.dest.endswith("/"):
-            missing = first_missing(self._path)
+            missing = first_missing(path)
             return {"kind": "absent", "above": missing} if missing else None
         return found
 
-    def desired(self, ctx: Any, found: Optional[State]) -> Optional[State]:
-        there = None if found is None or found["kind"] == "absent" else found
-        if there and not self.force:
-            return {"kind": there["kind"]}
-        if there and there["kind"] == "directory":
+    def desired(self, ctx: HostContext, current: Optional[State]) -> Optional[State]:
+        existing = None if current is None or current["kind"] == "absent" else current
+        if existing and not self.force:
+            return {"kind": existing["kind"]}
+        if existing and existing["kind"] == "directory":
+            path = ctx.memory["path"]
             raise Failed(
-                f"{self._path} is a directory, and a file cannot replace it; remove it first",
-                dest=self._path,
+                f"{path} is a directory, and a file cannot replace it; remove it first", dest=path
             )
-        wanted = self.entry_state(ctx, self._entry, there)
-        if found and not there:
+        wanted = self.entry_state(ctx, ctx.memory["entry"], existing)
+        if current and not existing:
             wanted["above"] = None
         return wanted
 
-    def entry_state(self, ctx: Any, entry: Entry, there: Optional[State]) -> State:
+    def entry_state(self, ctx: HostContext, entry: Entry, existing: Optional[State]) -> State:
         data = None
         if (
             ctx.diff
             and entry.get("size", 0) <= TEXT_LIMIT
-            and not (there and there.get("sha1") == entry["sha1"])
+            and not (existing and existing.get("sha1") == entry["sha1"])
         ):
             data = b"".join(contents(ctx, entry))
         mode = entry["mode"] if self.mode == "preserve" else self.mode
         return {
-            **file_state(ctx, entry["sha1"], there, data),
-            **mode_state(mode, there, "file"),
-            **self.owner_state(ctx, there),
+            **file_state(ctx, entry["sha1"], existing, data),
+            **mode_state(mode, existing, "file"),
+            **self.owner_state(ctx, existing),
         }
 
-    def apply(self, ctx: Any, change: Change) -> None:
-        self.deliver(ctx, self._path, self._entry, change)
+    def apply(self, ctx: HostContext, change: Change) -> None:
+        self.deliver(ctx, ctx.memory["path"], ctx.memory["entry"], change)
 
-    def deliver(self, ctx: Any, path: str, entry: Entry, change: Change) -> None:
+    def deliver(self, ctx: HostContext, path: str, entry: Entry, change: Change) -> None:
         after, found = change.after, change.observed
-        # Taking a change back brings other content than the entry's, and leaves no second backup.
+        # Restoring an earlier state writes other content than the entry's, and needs no backup.
         forward = after is not None and after.get("sha1") == entry["sha1"]
         if forward and found and found["kind"] == "file" and self.backup and change.touches("sha1"):
-            self._backup_file = backup_of(ctx, path)
+            ctx.memory["backup_file"] = backup_of(ctx, path)
         if forward and found and found["kind"] == "absent":
             make_folders(
                 os.path.dirname(path),
@@ -106,7 +102,7 @@ class Delivered(Placed):
                     **self.owner_state(ctx, None),
                 },
             )
-        bring(
+        apply_change(
             ctx,
             path,
             change,
@@ -119,18 +115,19 @@ class Delivered(Placed):
         """The mode of folders that have to be made on the way."""
         return None
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        shown: dict[str, Any] = {"dest": self._path, "path": self._path, **facts(self._path)}
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
+        path = ctx.memory["path"]
+        shown: dict[str, Any] = {"dest": path, "path": path, **facts(path)}
         if change.after is not None:
             shown["checksum"] = (
-                self._entry["sha1"]
+                ctx.memory["entry"]["sha1"]
                 if "sha1" in change.after
                 else (change.observed or {}).get("sha1")
             )
         source = getattr(self, "src", None)
         shown["src"] = source["name"] if isinstance(source, dict) else source
-        if self._backup_file:
-            shown["backup_file"] = self._backup_file
+        if "backup_file" in ctx.memory:
+            shown["backup_file"] = ctx.memory["backup_file"]
         return shown
 
     def place(self, name: str) -> str:
@@ -140,7 +137,7 @@ class Delivered(Placed):
         return os.path.realpath(path) if self.follow and os.path.islink(path) else path
 
 
-def contents(ctx: Any, entry: Entry) -> Iterable[bytes]:
+def contents(ctx: HostContext, entry: Entry) -> Iterable[bytes]:
     """The bytes to write, in pieces."""
     if "data" in entry:
         return (entry["data"],)

@@ -85,14 +85,14 @@ def processors() -> dict[str, Any]:
 
 
 def memory() -> dict[str, Any]:
-    known = {}
+    by_name = {}
     for line in text_of("/proc/meminfo").splitlines():
         name, _, value = line.partition(":")
-        known[name] = int(value.split()[0]) // 1024
+        by_name[name] = int(value.split()[0]) // 1024
     total, free, swap, swap_free = (
-        known.get(name, 0) for name in ("MemTotal", "MemFree", "SwapTotal", "SwapFree")
+        by_name.get(name, 0) for name in ("MemTotal", "MemFree", "SwapTotal", "SwapFree")
     )
-    reclaimable = free + known.get("Cached", 0) + known.get("Buffers", 0)
+    reclaimable = free + by_name.get("Cached", 0) + by_name.get("Buffers", 0)
     return {
         "memtotal_mb": total,
         "memfree_mb": free,
@@ -105,7 +105,7 @@ def memory() -> dict[str, Any]:
                 "total": swap,
                 "free": swap_free,
                 "used": swap - swap_free,
-                "cached": known.get("SwapCached", 0),
+                "cached": by_name.get("SwapCached", 0),
             },
         },
     }
@@ -114,7 +114,7 @@ def memory() -> dict[str, Any]:
 def mounts() -> list[dict[str, Any]]:
     """Mounted file systems that hold something: devices, and what comes over the network."""
     ids = _by_target("/dev/disk/by-uuid")
-    found = []
+    entries = []
     for line in text_of("/proc/mounts").splitlines():
         fields = line.split()
         if (
@@ -123,10 +123,10 @@ def mounts() -> list[dict[str, Any]]:
             or fields[2] == "none"
         ):
             continue
-        device, place = (field.replace(r"\040", " ") for field in fields[:2])
+        device, mount_point = (field.replace(r"\040", " ") for field in fields[:2])
         entry: dict[str, Any] = {
             "device": device,
-            "mount": place,
+            "mount": mount_point,
             "fstype": fields[2],
             "options": fields[3],
             "dump": int(fields[4]),
@@ -134,8 +134,8 @@ def mounts() -> list[dict[str, Any]]:
             "uuid": ids.get(os.path.realpath(device), "N/A"),
         }
         # A server that is gone would hold us up for minutes, so remote sizes are not asked for.
-        found.append(entry if ":/" in device else {**entry, **_size(place)})
-    return found
+        entries.append(entry if ":/" in device else {**entry, **size_of(mount_point)})
+    return entries
 
 
 def disks() -> dict[str, Any]:
@@ -202,7 +202,7 @@ def _partition(base: str, name: str, width: str, links: dict[str, Any]) -> dict[
     }
 
 
-def _size(place: str) -> dict[str, Any]:
+def size_of(place: str) -> dict[str, Any]:
     try:
         info = os.statvfs(place)
     except OSError:

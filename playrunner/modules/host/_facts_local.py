@@ -10,8 +10,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
 
-def gathered(ctx: Any, folder: str, seconds: int) -> dict[str, Any]:
+
+def gathered(ctx: HostContext, folder: str, seconds: int) -> dict[str, Any]:
     folder = os.path.expanduser(folder)
     if not os.path.isdir(folder):
         return {}
@@ -22,9 +24,11 @@ def gathered(ctx: Any, folder: str, seconds: int) -> dict[str, Any]:
     }
 
 
-def _read(ctx: Any, path: str, seconds: int) -> Any:
+def _read(ctx: HostContext, path: str, seconds: int) -> Any:
     from playrunner.hostside.module import Failed
 
+    if not os.path.exists(path):
+        return _complain(ctx, f"Could not stat fact ({path}): it is a link that leads nowhere")
     try:
         if os.access(path, os.X_OK):
             ran = ctx.run([path], timeout=seconds)
@@ -38,26 +42,27 @@ def _read(ctx: Any, path: str, seconds: int) -> Any:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
     except (OSError, UnicodeDecodeError, Failed) as error:
-        return _complain(ctx, f"{path} cannot be read as a fact: {error}")
+        return _complain(ctx, f"error loading facts: {path}: {error}")
     try:
         return json.loads(text)
     except ValueError:
         return _ini(ctx, path, text)
 
 
-def _ini(ctx: Any, path: str, text: str) -> Any:
+def _ini(ctx: HostContext, path: str, text: str) -> Any:
     import configparser
 
     parser = configparser.ConfigParser()
     try:
         parser.read_string(text)
-        return {section: dict(parser.items(section, raw=True)) for section in parser.sections()}
-    except configparser.Error as error:
+        return {section: dict(parser.items(section)) for section in parser.sections()}
+    except (configparser.Error, ValueError) as error:
+        kind = "JSON or ini" if not parser.sections() else "ini"
         return _complain(
-            ctx, f"error loading facts as JSON or ini - please check content: {path}: {error}"
+            ctx, f"error loading facts as {kind} - please check content: {path}: {error}"
         )
 
 
-def _complain(ctx: Any, text: str) -> str:
+def _complain(ctx: HostContext, text: str) -> str:
     ctx.warn(text)
     return text

@@ -33,7 +33,8 @@ def gathered() -> dict[str, Any]:
         if os.path.isdir(f"/sys/class/net/{name}")
     }
     facts: dict[str, Any] = {
-        name.replace("-", "_").replace(":", "_"): found for name, found in interfaces.items()
+        name.replace("-", "_").replace(":", "_"): interface_facts
+        for name, interface_facts in interfaces.items()
     }
     return {
         **facts,
@@ -41,8 +42,8 @@ def gathered() -> dict[str, Any]:
         "all_ipv4_addresses": _all_ipv4(interfaces),
         "all_ipv6_addresses": [
             entry["address"]
-            for found in interfaces.values()
-            for entry in found.get("ipv6", [])
+            for interface_facts in interfaces.values()
+            for entry in interface_facts.get("ipv6", [])
             if entry["address"] != "::1"
         ],
         "default_ipv4": _default_ipv4(interfaces),
@@ -53,7 +54,7 @@ def gathered() -> dict[str, Any]:
 def interface(name: str, six: list[dict[str, str]]) -> dict[str, Any]:
     base = f"/sys/class/net/{name}"
     flags = int(text_of(f"{base}/flags") or "0", 16)
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "device": name,
         "active": _is_active(base, flags),
         "promisc": bool(flags & PROMISCUOUS),
@@ -61,26 +62,26 @@ def interface(name: str, six: list[dict[str, str]]) -> dict[str, Any]:
     }
     mtu, mac, speed = text_of(f"{base}/mtu"), text_of(f"{base}/address"), text_of(f"{base}/speed")
     if mtu:
-        found["mtu"] = int(mtu)
+        facts["mtu"] = int(mtu)
     if mac and mac != "00:00:00:00:00:00":
-        found["macaddress"] = mac
+        facts["macaddress"] = mac
     if os.path.exists(f"{base}/device"):
-        found["pciid"] = os.path.basename(os.path.realpath(f"{base}/device"))
-        found["module"] = (
+        facts["pciid"] = os.path.basename(os.path.realpath(f"{base}/device"))
+        facts["module"] = (
             os.path.basename(os.path.realpath(f"{base}/device/driver/module"))
             if os.path.exists(f"{base}/device/driver/module")
             else None
         )
     if speed:
-        found["speed"] = int(speed)
+        facts["speed"] = int(speed)
     if os.path.isdir(f"{base}/bridge"):
-        found.update(type="bridge", interfaces=sorted(os.listdir(f"{base}/brif")))
+        facts.update(type="bridge", interfaces=sorted(os.listdir(f"{base}/brif")))
     elif os.path.isdir(f"{base}/bonding"):
-        found.update(type="bonding", slaves=text_of(f"{base}/bonding/slaves").split())
+        facts.update(type="bonding", slaves=text_of(f"{base}/bonding/slaves").split())
     four = _ipv4(name)
     return {
         key: value
-        for key, value in {**found, "ipv4": four, "ipv6": six or None}.items()
+        for key, value in {**facts, "ipv4": four, "ipv6": six or None}.items()
         if value is not None
     }
 
@@ -107,9 +108,9 @@ def _ipv4(name: str) -> Optional[dict[str, str]]:
     finally:
         asked.close()
     network = bytes(part & mask for part, mask in zip(address, netmask))  # noqa: B905
-    told = {"address": address, "netmask": netmask, "network": network}
+    parts = {"address": address, "netmask": netmask, "network": network}
     return {
-        **{key: socket.inet_ntoa(value) for key, value in told.items()},
+        **{key: socket.inet_ntoa(value) for key, value in parts.items()},
         "broadcast": "" if broadcast in (b"\0\0\0\0", address) else socket.inet_ntoa(broadcast),
         "prefix": str(bin(int.from_bytes(netmask, "big")).count("1")),
     }
@@ -118,22 +119,22 @@ def _ipv4(name: str) -> Optional[dict[str, str]]:
 def _ipv6() -> dict[str, list[dict[str, str]]]:
     import _socket as socket
 
-    found: dict[str, list[dict[str, str]]] = {}
+    by_interface: dict[str, list[dict[str, str]]] = {}
     for line in text_of("/proc/net/if_inet6").splitlines():
         digits, _, prefix, scope, _, name = line.split()
         address = socket.inet_ntop(socket.AF_INET6, bytes.fromhex(digits))
-        found.setdefault(name, []).append(
+        by_interface.setdefault(name, []).append(
             {
                 "address": address,
                 "prefix": str(int(prefix, 16)),
                 "scope": SCOPES.get(int(scope, 16), "unknown"),
             }
         )
-    for addresses in found.values():
+    for addresses in by_interface.values():
         addresses.sort(
             key=lambda entry: ("global", "site", "host", "link", "unknown").index(entry["scope"])
         )
-    return found
+    return by_interface
 
 
 def _all_ipv4(interfaces: dict[str, Any]) -> list[str]:
@@ -153,16 +154,16 @@ def _default_ipv4(interfaces: dict[str, Any]) -> dict[str, Any]:
     if not ways:
         return {}
     best = min(ways, key=lambda row: int(row[6]))
-    found = interfaces.get(best[0], {})
+    interface = interfaces.get(best[0], {})
     # Always little-endian hexadecimal of what is in the kernel's memory, as the machine stores it.
     gateway = socket.inet_ntoa(bytes.fromhex(best[2])[::-1])
-    told = {
+    route = {
         "interface": best[0],
         "alias": best[0],
-        **found.get("ipv4", {}),
-        **{key: found[key] for key in ("macaddress", "mtu", "type") if key in found},
+        **interface.get("ipv4", {}),
+        **{key: interface[key] for key in ("macaddress", "mtu", "type") if key in interface},
     }
-    return {**told, "gateway": gateway} if int(best[3], 16) & GATEWAY_ROUTE else told
+    return {**route, "gateway": gateway} if int(best[3], 16) & GATEWAY_ROUTE else route
 
 
 def _default_ipv6(interfaces: dict[str, Any]) -> dict[str, Any]:

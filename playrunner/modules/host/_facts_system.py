@@ -12,12 +12,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
+
 HOST_KEYS = ("dsa", "rsa", "ecdsa", "ed25519")
 NAME_LOOKUP_SECONDS = 1.0  # a resolver that does not answer must not hold up the run
 MACHINES = {"amd64": "x86_64"}
 
 
-def gathered(chosen: set[str], ctx: Any) -> dict[str, Any]:
+def gathered(chosen: set[str], ctx: HostContext) -> dict[str, Any]:
     makers = {
         "platform": platform,
         "user": user,
@@ -152,17 +154,17 @@ def date_time() -> dict[str, Any]:
 def dns() -> dict[str, Any]:
     facts: dict[str, Any] = {}
     for line in text_of("/etc/resolv.conf").splitlines():
-        words = line.split()
-        if not words or words[0].startswith(("#", ";")):
+        fields = line.split()
+        if not fields or fields[0].startswith(("#", ";")):
             continue
-        if words[0] == "nameserver":
-            facts.setdefault("nameservers", []).extend(words[1:])
-        elif words[0] == "domain" and len(words) > 1:
-            facts["domain"] = words[1]
-        elif words[0] in ("search", "sortlist"):
-            facts[words[0]] = words[1:]
-        elif words[0] == "options":
-            pairs = [word.partition(":") for word in words[1:]]
+        if fields[0] == "nameserver":
+            facts.setdefault("nameservers", []).extend(fields[1:])
+        elif fields[0] == "domain" and len(fields) > 1:
+            facts["domain"] = fields[1]
+        elif fields[0] in ("search", "sortlist"):
+            facts[fields[0]] = fields[1:]
+        elif fields[0] == "options":
+            pairs = [word.partition(":") for word in fields[1:]]
             facts["options"] = {name: value if sign else True for name, sign, value in pairs}
     return {"dns": facts}
 
@@ -259,19 +261,24 @@ def _full_name(name: str) -> str:
     import _socket
     import threading
 
-    found = [name]
+    names = [name]
 
     def ask() -> None:
         try:
-            known, others, _ = _socket.gethostbyaddr(name.encode())  # type: ignore[arg-type]  # a str would load the tables of IDNA first
-            found.append(next((each for each in (known, *others) if "." in each), known))
+            canonical, aliases, _ = _socket.gethostbyaddr(name.encode())  # type: ignore[arg-type]  # a str would load the tables of IDNA first
+            names.append(
+                next(
+                    (candidate for candidate in (canonical, *aliases) if "." in candidate),
+                    canonical,
+                )
+            )
         except OSError:
             pass
 
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     asking.join(NAME_LOOKUP_SECONDS)
-    return found[-1]
+    return names[-1]
 
 
 def _number(text: str) -> Any:

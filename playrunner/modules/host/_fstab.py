@@ -8,6 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
+    from playrunner.hostside.host_context import HostContext
+
 ESCAPES = {" ": r"\040", "\t": r"\011", "#": r"\043"}
 
 
@@ -19,8 +21,8 @@ def entry(table: str, path: str) -> Any:
     )
 
 
-def put(ctx: Any, table: str, path: str, wanted: Optional[list[str]]) -> None:
-    """Replace the line for this place, add it, or take it away."""
+def put(ctx: HostContext, table: str, path: str, wanted: Optional[list[str]]) -> None:
+    """Replace, add or remove the line for this mount point."""
     result: list[str] = []
     placed = wanted is None
     for line in read_lines(table):

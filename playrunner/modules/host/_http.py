@@ -15,9 +15,10 @@ _CHUNK = 1024 * 1024  # bytes read at a time
 class Answer:
     """What a server said; the body is read as it is needed."""
 
-    def __init__(self, response: Any, asked: str) -> None:
-        self._response = response
-        self.status: int = response.status if hasattr(response, "status") else response.code
+    def __init__(self, response: Any, asked: str, decompress: bool = True) -> None:
+        self._response, self._decompress = response, decompress
+        # A file:// address has no status: what can be read is there.
+        self.status: int = getattr(response, "status", None) or response.code or 200
         self.url: str = response.geturl()
         self.redirected = self.url != asked
         self.reason: str = getattr(response, "reason", "") or ""
@@ -34,12 +35,27 @@ class Answer:
         return next((value for key, value in self.headers if key.lower() == name), None)
 
     def chunks(self) -> Iterator[bytes]:
+        packed = self._decompress and self.header("content-encoding") == "gzip"
+        return self._unpacked() if packed else self._raw()
+
+    def _raw(self) -> Iterator[bytes]:
         with self._response:
             while True:
                 chunk = self._response.read(_CHUNK)
                 if not chunk:
                     return
                 yield chunk
+
+    def _unpacked(self) -> Iterator[bytes]:
+        import zlib
+
+        unpacking = zlib.decompressobj(16 + zlib.MAX_WBITS)  # 16: with the head of a gzip file
+        try:
+            for chunk in self._raw():
+                yield unpacking.decompress(chunk)
+            yield unpacking.flush()
+        except zlib.error as error:
+            raise Failed(f"{self.url}: the answer cannot be decompressed: {error}") from None
 
     def close(self) -> None:
         self._response.close()
@@ -76,7 +92,19 @@ def fetch(
         )
         url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
     sent = {str(name): str(value) for name, value in (headers or {}).items()}
-    request = urllib.request.Request(url, data=body, headers=sent, method=method)
+    once = {name.lower() for name in tls.get("unredirected_headers") or ()}
+    request = urllib.request.Request(
+        url,
+        data=body,
+        headers={name: value for name, value in sent.items() if name.lower() not in once},
+        method=method,
+    )
+    for name, value in sent.items():
+        if name.lower() in once:
+            request.add_unredirected_header(name, value)
+    if user is None and tls.get("use_netrc") and not request.has_header("Authorization"):
+        user, password = _login_of(parts.hostname or "")
+        basic_at_once = True
     if user is not None and basic_at_once:
         import base64
 
@@ -84,10 +112,12 @@ def fetch(
         request.add_unredirected_header("Authorization", f"Basic {token}")
     try:
         return Answer(
-            _opener(url, user, password, verify, follow, tls).open(request, timeout=timeout), url
+            _opener(url, user, password, verify, follow, tls).open(request, timeout=timeout),
+            url,
+            tls.get("decompress", True),
         )
     except urllib.error.HTTPError as error:
-        return Answer(error, url)
+        return Answer(error, url, tls.get("decompress", True))
     except (OSError, ValueError) as error:  # URLError is an OSError
         reason = getattr(error, "reason", error)
         raise Failed(
@@ -98,6 +128,21 @@ def fetch(
             url=url,
             elapsed=0,
         ) from None
+
+
+def _login_of(host: str) -> tuple[Optional[str], Optional[str]]:
+    """Who to log in as at a host, as ~/.netrc says; nobody when it says nothing."""
+    import netrc
+    import os
+
+    path = os.environ.get("NETRC") or os.path.expanduser("~/.netrc")
+    if not os.path.exists(path):
+        return None, None
+    try:
+        login = netrc.netrc(path).authenticators(host)
+    except (OSError, netrc.NetrcParseError):
+        return None, None
+    return (login[0], login[2]) if login else (None, None)
 
 
 def without(secret: Optional[str], value: Any) -> Any:
@@ -168,6 +213,11 @@ def _tls(verify: bool, tls: dict[str, Any]) -> Any:
     if not verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+    if tls.get("ciphers"):
+        try:
+            context.set_ciphers(":".join(tls["ciphers"]))
+        except ssl.SSLError as error:
+            raise Failed(f"ciphers: {error}; see openssl ciphers") from None
     if tls.get("client_cert"):
         context.load_cert_chain(tls["client_cert"], tls.get("client_key"))
     return context

@@ -10,8 +10,9 @@ from playrunner.modules.host._content import read_bytes, refuse, sha1_of, stat_o
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Optional
+    from typing import Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 
@@ -22,7 +23,7 @@ class LinesOfFile(Module):
         """The file's path, with links followed."""
         raise NotImplementedError
 
-    def edited(self, lines: list[str]) -> list[str]:
+    def edited(self, ctx: HostContext, lines: list[str]) -> list[str]:
         """The lines as they should be, given those that are there."""
         raise NotImplementedError
 
@@ -30,25 +31,26 @@ class LinesOfFile(Module):
         """Mode and owner for a file that has to be made or changed."""
         return {}
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: HostContext) -> State | None:
         path = self.file()
         data = read_bytes(path) if stat_of(path) else b""
-        self._text = data.decode("utf-8", "surrogateescape")
+        ctx.memory["text"] = data.decode("utf-8", "surrogateescape")
         return _paths.look(ctx, path, data=data)
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
-        before = self._text.splitlines()
-        after = self.edited(before)
+    def desired(self, ctx: HostContext, current: State | None) -> State | None:
+        before = ctx.memory["text"].splitlines()
+        after = self.edited(ctx, before)
         if after == before:
-            return found and {"kind": found["kind"]}
-        self._data = data = encoded(after)
-        return {**self.attributes(found), **_paths.file_state(ctx, sha1_of((data,)), found, data)}
+            return current and {"kind": current["kind"]}
+        data = ctx.memory["data"] = encoded(after)
+        return {
+            **self.attributes(current),
+            **_paths.file_state(ctx, sha1_of((data,)), current, data),
+        }
 
-    def apply(self, ctx: Any, change: Change) -> None:
-        data: Optional[bytes] = getattr(
-            self, "_data", None
-        )  # none when an earlier state is put back
-        _paths.bring(ctx, self.file(), change, None if data is None else (data,))
+    def apply(self, ctx: HostContext, change: Change) -> None:
+        data: Optional[bytes] = ctx.memory.get("data")  # none when an earlier state is put back
+        _paths.apply_change(ctx, self.file(), change, None if data is None else (data,))
 
 
 def encoded(lines: list[str]) -> bytes:
@@ -57,17 +59,17 @@ def encoded(lines: list[str]) -> bytes:
 
 def split_quoted(text: str) -> list[str]:
     """Words separated by blanks; blanks between double quotes do not separate."""
-    words, word, quoted = [], "", False
+    parts, word, quoted = [], "", False
     for sign in text:
         if sign == '"':
             quoted = not quoted
         if sign in " \t" and not quoted:
             if word:
-                words.append(word)
+                parts.append(word)
             word = ""
         else:
             word += sign
-    return [*words, word] if word else words
+    return [*parts, word] if word else parts
 
 
 def read_lines(path: str) -> list[str]:
@@ -77,7 +79,9 @@ def read_lines(path: str) -> list[str]:
     return read_bytes(path).decode("utf-8", "surrogateescape").splitlines()
 
 
-def write_lines(ctx: Any, path: str, lines: list[str], attributes: Optional[State] = None) -> None:
+def write_lines(
+    ctx: HostContext, path: str, lines: list[str], attributes: Optional[State] = None
+) -> None:
     try:
         write(ctx, os.path.realpath(path), (encoded(lines),), attributes or {})
     except OSError as error:

@@ -27,14 +27,14 @@ class Packages(Module):
         before: State = (change.before or {}).get("packages", {})
         after: State = (change.after or {}).get("packages", {})
         coming = {
-            name: wanted
-            for name, wanted in after.items()
-            if wanted is not None and wanted != before.get(name)
+            name: target
+            for name, target in after.items()
+            if target is not None and target != before.get(name)
         }
         return coming, [
             name
-            for name, wanted in after.items()
-            if wanted is None and before.get(name) is not None
+            for name, target in after.items()
+            if target is None and before.get(name) is not None
         ]
 
 

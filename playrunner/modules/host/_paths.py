@@ -1,5 +1,5 @@
-"""What is at a path, and the one way to make, mend, remove and restore it; every module that leaves
-files shares this.
+"""What is at a path, and the one way to create, update, remove and restore it, for all modules
+that write files.
 
 A state names `kind`, `mode`, `owner`, `group`, and `sha1` (also `content` when asked for diffs) or
 a link's `target`.
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 
-from playrunner.hostside.module import Failed, Module
+from playrunner.hostside.module import Failed
 from playrunner.modules.host._content import (
     CHUNK,
     TEXT_LIMIT,
@@ -23,40 +23,26 @@ from playrunner.modules.host._content import (
     text_of,
     write,
 )
+from playrunner.modules.host._labels import set_labels
 from playrunner.modules.host._modes import default_bits, mode_bits, octal
-from playrunner.modules.host._owners import group_id, group_name, set_attributes, user_id, user_name
+from playrunner.modules.host._owners import group_name, set_attributes, user_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 
-class Placed(Module):
-    """The arguments shared by all that leave something at a path."""
+class Looked(dict):  # type: ignore[type-arg]
+    """The state of a path that still knows the path, since flags and contexts are only read when
+    a step asks for them."""
 
-    mode: Any = None  # as 0644, "0644" or "u=rw,go=r"; left alone when not given
-    owner: Any = None  # a user's name or number
-    group: Any = None  # a group's name or number
-    # Write in place where the path cannot be replaced, as with a bind-mounted file
-    unsafe_writes: bool = False
-
-    def attributes(self, ctx: Any, found: Optional[State], kind: str = "file") -> State:
-        """The part of the desired state that mode, owner and group speak of."""
-        return {**mode_state(self.mode, found, kind), **self.owner_state(ctx, found)}
-
-    def owner_state(self, ctx: Any, found: Optional[State]) -> State:
-        wanted: State = {}
-        # Under --check an earlier step may be the one that makes the user; what is not there yet
-        # cannot tell.
-        later = ctx.check and found is None
-        if self.owner is not None:
-            wanted["owner"] = str(self.owner) if later else user_name(user_id(self.owner))
-        if self.group is not None:
-            wanted["group"] = str(self.group) if later else group_name(group_id(self.group))
-        return wanted
+    def __init__(self, path: str, **state: Any) -> None:
+        super().__init__(state)
+        self.path = path
 
 
 def mode_state(mode: Any, found: Optional[State], kind: str) -> State:
@@ -72,7 +58,7 @@ def expanded(path: str) -> str:
 
 
 def look(
-    ctx: Any, path: str, content: bool = True, data: Optional[bytes] = None
+    ctx: HostContext, path: str, content: bool = True, data: Optional[bytes] = None
 ) -> Optional[State]:
     """The state of what is at `path`, or None when nothing is; `data` spares reading it a second
     time."""
@@ -80,12 +66,13 @@ def look(
     if info is None:
         return None
     kind = kind_of(info)
-    state: State = {
-        "kind": kind,
-        "mode": octal(info.st_mode),
-        "owner": user_name(info.st_uid),
-        "group": group_name(info.st_gid),
-    }
+    state = Looked(
+        path,
+        kind=kind,
+        mode=octal(info.st_mode),
+        owner=user_name(info.st_uid),
+        group=group_name(info.st_gid),
+    )
     if kind == "link":
         state["target"] = os.readlink(path)
     elif kind == "directory" and ctx.diff:
@@ -104,64 +91,88 @@ def kind_of(info: os.stat_result) -> str:
     return kinds.get(stat.S_IFMT(info.st_mode), "special")
 
 
-def file_state(ctx: Any, sha1: str, found: Optional[State], data: Optional[bytes] = None) -> State:
+def file_state(
+    ctx: HostContext, sha1: str, current: Optional[State], data: Optional[bytes] = None
+) -> State:
     """The desired state of a file with this content; `data` is shown in diffs."""
-    wanted: State = {"kind": "file", "sha1": sha1}
-    if ctx.diff and not (found and found.get("sha1") == sha1):
-        wanted["content"] = None if data is None else text_of(data)
-    return replacing(found, wanted)
+    target: State = {"kind": "file", "sha1": sha1}
+    if ctx.diff and not (current and current.get("sha1") == sha1):
+        target["content"] = None if data is None else text_of(data)
+    return replacing(current, target)
 
 
-def replacing(found: Optional[State], wanted: State) -> State:
+def replacing(current: Optional[State], target: State) -> State:
     """`wanted`, also naming all that goes when something of another kind is there, so that it can
     be put back."""
-    if found and found["kind"] != wanted["kind"]:
-        return {**dict.fromkeys(found), **wanted}
-    return wanted
+    if current and current["kind"] != target["kind"]:
+        return {**dict.fromkeys(current), **target}
+    return target
 
 
-def bring(
-    ctx: Any,
+def apply_change(
+    ctx: HostContext,
     path: str,
     change: Change,
     chunks: Optional[Iterable[bytes]] = None,
     validate: Optional[str] = None,
     unsafe: bool = False,
 ) -> None:
-    """Make what is at `path` what `change` says; `chunks` give a file's content when the state does
-    not hold it."""
-    after, found = change.after, change.observed
+    """Create, update or remove what is at `path`, as `change` says; `chunks` are a file's content
+    when the state does not hold it."""
+    after, before = change.after, change.observed
+    if before is not None and before["kind"] == "absent":
+        before = None
     try:
         if after is None or after["kind"] == "absent":
             remove(path)
             remove_folders(os.path.dirname(path), after.get("above") if after else None)
             return
-        if found is not None and found["kind"] == "absent":
-            found = None
-        new = found is None or found["kind"] != after["kind"]
-        if found and new and (found["kind"] == "directory" or after["kind"] == "directory"):
-            remove(path)
-        if after["kind"] == "file" and (
-            new or not found or after.get("sha1", found.get("sha1")) != found.get("sha1")
+        if (
+            before
+            and before["kind"] != after["kind"]
+            and "directory"
+            in (
+                before["kind"],
+                after["kind"],
+            )
         ):
-            _write_as(ctx, path, after, found, chunks, validate, unsafe)
-        elif after["kind"] == "directory" and new:
-            make_folders(path, after)
-            if after.get("entries"):
-                raise Failed(
-                    f"{path} is back, but empty: the {after['entries']} entries it held were not"
-                    " kept"
-                )
-        elif after["kind"] == "link" and (new or (found and after["target"] != found["target"])):
-            _swap_in(ctx, path, lambda scrap: os.symlink(after["target"], scrap))
-            set_attributes(path, after)
-        elif after["kind"] == "hard" and new:
-            _swap_in(ctx, path, lambda scrap: os.link(after["source"], scrap))
-            set_attributes(path, after)
+            remove(path)
+        if after["kind"] == "file" and _content_differs(before, after):
+            _write_as(ctx, path, after, before, chunks, validate, unsafe)
+        elif after["kind"] == "directory" and not _is_kind(before, "directory"):
+            _make_directory(path, after)
         else:
+            if after["kind"] == "link" and not _is_link_to(before, after["target"]):
+                _swap_in(ctx, path, lambda scrap: os.symlink(after["target"], scrap))
+            elif after["kind"] == "hard" and not _is_kind(before, "hard"):
+                _swap_in(ctx, path, lambda scrap: os.link(after["source"], scrap))
             set_attributes(path, after)
+        if "attributes" in after or "secontext" in after:
+            set_labels(ctx, path, after)
     except OSError as error:
         refuse(error, path)
+
+
+def _is_kind(state: Optional[State], kind: str) -> bool:
+    return state is not None and state["kind"] == kind
+
+
+def _is_link_to(state: Optional[State], target: str) -> bool:
+    return state is not None and state["kind"] == "link" and state["target"] == target
+
+
+def _content_differs(before: Optional[State], after: State) -> bool:
+    if before is None or before["kind"] != "file":
+        return True
+    return bool(after.get("sha1", before.get("sha1")) != before.get("sha1"))
+
+
+def _make_directory(path: str, state: State) -> None:
+    make_folders(path, state)
+    if state.get("entries"):
+        raise Failed(
+            f"{path} is back, but empty: the {state['entries']} entries it held were not kept"
+        )
 
 
 def make_folders(path: str, attributes: State) -> None:
@@ -187,8 +198,8 @@ def first_missing(path: str) -> Optional[str]:
 
 
 def remove_folders(path: str, highest: Optional[str]) -> None:
-    """Take away folders that were made on the way, from the lowest up to `highest`, as long as they
-    are empty."""
+    """Remove folders that were created above a file, from the lowest up to `highest`, as long as
+    they are empty."""
     while highest and path.startswith(highest):
         try:
             os.rmdir(path)
@@ -240,10 +251,10 @@ def facts(path: str, follow: bool = False) -> dict[str, Any]:
 
 
 def _write_as(
-    ctx: Any,
+    ctx: HostContext,
     path: str,
     after: State,
-    found: Optional[State],
+    before: Optional[State],
     chunks: Optional[Iterable[bytes]],
     validate: Optional[str],
     unsafe: bool,
@@ -258,7 +269,7 @@ def _write_as(
     write(ctx, path, chunks, after, validate, unsafe)
 
 
-def _swap_in(ctx: Any, path: str, make: Any) -> None:
+def _swap_in(ctx: HostContext, path: str, make: Any) -> None:
     scrap = scrap_beside(path)
     ctx.scrap(scrap)
     make(scrap)

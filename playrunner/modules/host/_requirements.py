@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 RELATIONS = ("===", "==", ">=", "<=", "!=", "~=", ">", "<")
 
 
-def listed(given: Any) -> list[str]:
+def listed(names: Any) -> list[str]:
     """Packages named one by one or with commas between; a comma before a relation belongs to the
     package."""
-    found: list[str] = []
-    for part in (part.strip() for item in given or [] for part in str(item).split(",")):
-        if part.startswith(("=", "<", ">", "!", "~")) and found:
-            found[-1] += "," + part
+    packages: list[str] = []
+    for part in (part.strip() for item in names or [] for part in str(item).split(",")):
+        if part.startswith(("=", "<", ">", "!", "~")) and packages:
+            packages[-1] += "," + part
         elif part:
-            found.append(part)
-    return found
+            packages.append(part)
+    return packages
 
 
 def in_file(path: str) -> list[str]:

@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.modules.host._delivery import Entry
 
 
@@ -29,9 +30,10 @@ class Assemble(Delivered):
     ignore_hidden: bool = False  # leave out files whose name begins with a dot
     header: str | None = None  # goes before the pieces
     footer: str | None = None  # goes after the pieces
-    decrypt: bool = True  # accepted; nothing here is encrypted
+    # No takes files of the controller that are encrypted with vault as they are
+    decrypt: bool = True
 
-    def entry(self, ctx: Any) -> Entry:
+    def entry(self, ctx: HostContext) -> Entry:
         pieces = self._pieces(ctx)
         text = b""
         delimiter = (
@@ -49,7 +51,7 @@ class Assemble(Delivered):
         )
         return entry_of(name, text)
 
-    def _pieces(self, ctx: Any) -> list[bytes]:
+    def _pieces(self, ctx: HostContext) -> list[bytes]:
         if isinstance(self.src, dict):
             files = {
                 one["path"]: one

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 
+from playrunner.hostside.async_job import async_folder
 from playrunner.hostside.module import Failed, Probe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
+
+    from playrunner.hostside.host_context import HostContext
 
 
 class AsyncStatus(Probe):
@@ -18,11 +21,9 @@ class AsyncStatus(Probe):
     jid: str  # the job, from the step's ansible_job_id
     mode: Literal["status", "cleanup"] = "status"  # look at the job, or forget what it left
 
-    def look(self, ctx: Any) -> dict[str, Any]:
-        from playrunner.hostside.agent import async_folder
-
+    def look(self, ctx: HostContext) -> dict[str, Any]:
         path = os.path.join(async_folder(), os.path.basename(self.jid))
-        known = {"ansible_job_id": self.jid, "results_file": path}
+        status = {"ansible_job_id": self.jid, "results_file": path}
         try:
             with open(path) as file:
                 job = json.load(file)
@@ -30,7 +31,7 @@ class AsyncStatus(Probe):
             raise Failed(
                 f"could not find job {self.jid} in {os.path.dirname(path)}; take jid from the "
                 "ansible_job_id of the step that started it",
-                **known,
+                **status,
                 started=True,
                 finished=True,
             ) from None
@@ -38,14 +39,14 @@ class AsyncStatus(Probe):
             if not ctx.check:
                 os.unlink(path)  # the runner's own note; the host stays as it is
             return {
-                **known,
+                **status,
                 "erased": path,
                 "started": False,
                 "finished": False,
                 "stdout": "",
                 "stderr": "",
             }
-        result = {**job, **known}
+        result = {**job, **status}
         if result.pop("failed", False):
             raise Failed(result.pop("msg", "the job failed"), **result)
         return (

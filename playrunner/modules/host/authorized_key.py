@@ -14,13 +14,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 KEY_TYPES = ("ssh-", "ecdsa-", "sk-")
 
 
 class AuthorizedKey(LinesOfFile):
-    """Public keys with which others may log in as a user; other lines of the file stay as they are."""
+    """Public keys that may log in as a user; other lines of the file stay as they are."""
 
     user: str  # whose authorized_keys
     key: str  # the public key, several of them one per line, or an https address that lists them
@@ -32,9 +33,9 @@ class AuthorizedKey(LinesOfFile):
     comment: str | None = None  # what goes behind it, instead of the key's own
     follow: bool = False  # accepted for Ansible's sake; a link is always followed
 
-    def observe(self, ctx: Any) -> State | None:
-        self._keys = [Line(text) for text in _key_lines(self.key)]
-        for line in self._keys:
+    def observe(self, ctx: HostContext) -> State | None:
+        keys = ctx.memory["keys"] = [Line(text) for text in _key_lines(self.key)]
+        for line in keys:
             if line.kind is None:
                 raise Failed(f"invalid key specified: {line.text}")
             line.options = self.key_options if self.key_options is not None else line.options
@@ -48,29 +49,29 @@ class AuthorizedKey(LinesOfFile):
             else os.path.join(_account(self.user).pw_dir, ".ssh", "authorized_keys")
         )
 
-    def edited(self, lines: list[str]) -> list[str]:
-        wanted = {line.identity: line.written() for line in self._keys}
+    def edited(self, ctx: HostContext, lines: list[str]) -> list[str]:
+        keys = {line.identity: line.written() for line in ctx.memory["keys"]}
         result = []
         for text in lines:
             line = Line(text)
-            if line.identity in wanted:
+            if line.identity in keys:
                 # A key whose options or comment change goes to the end, as with Ansible.
                 if (
                     self.state == "present"
-                    and line.written() == wanted[line.identity]
+                    and line.written() == keys[line.identity]
                     and text not in result
                 ):
                     result.append(text)
             elif not (self.exclusive and self.state == "present"):
                 result.append(text)
         if self.state == "present":
-            result += [text for text in wanted.values() if text not in result]
+            result += [text for text in keys.values() if text not in result]
         return result
 
     def attributes(self, found: Optional[State]) -> State:
         return {"mode": "0600", "owner": self.user}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         folder = os.path.dirname(self.file())
         owner = {"owner": self.user, "group": group_name(_account(self.user).pw_gid)}
         try:
@@ -82,7 +83,7 @@ class AuthorizedKey(LinesOfFile):
             refuse(error, folder)
         super().apply(ctx, change)
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         return {
             "user": self.user,
             "key": self.key,

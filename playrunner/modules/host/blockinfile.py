@@ -34,38 +34,39 @@ class Blockinfile(Edited):
             return "parameters are mutually exclusive: insertbefore|insertafter"
         return None
 
-    def said_of_missing(self) -> Optional[str]:
+    def message_when_missing(self) -> Optional[str]:
         return f"File {self.path} not present" if self.create and self.state == "absent" else None
 
-    def edited(self, text: str) -> tuple[str, str]:
-        complaint = self.check(self.__dict__)
-        if complaint:
-            raise Failed(complaint)
+    def edited(self, text: str, exists: bool) -> tuple[str, str]:
+        problem = self.check(self.__dict__)
+        if problem:
+            raise Failed(problem)
         lines = lines_of(text)
         begin = self.marker.replace("{mark}", self.marker_begin)
         end = self.marker.replace("{mark}", self.marker_end)
         present = self.state == "present" and bool(self.block)
-        place, had_block = self._take_out(lines, begin, end)
+        index, had_block = self._remove_block(lines, begin, end)
         if not present:
             new = "".join(lines)
-            return new, "File created" if self._missing else "Block removed" if new != text else ""
+            removed = "Block removed" if new != text else ""
+            return new, removed if exists else "File created"
         if not had_block:
-            place = self._place_for_new(lines)
-        if place > 0 and not lines[place - 1].endswith("\n"):
-            lines[place - 1] += "\n"
+            index = self._index_for_new(lines)
+        if index > 0 and not lines[index - 1].endswith("\n"):
+            lines[index - 1] += "\n"
         body = self.block if self.block.endswith("\n") else self.block + "\n"
-        blank_above = self.prepend_newline and place > 0 and bool(bare(lines[place - 1]))
-        blank_below = self.append_newline and place < len(lines) and bool(bare(lines[place]))
-        lines[place:place] = (
+        blank_above = self.prepend_newline and index > 0 and bool(bare(lines[index - 1]))
+        blank_below = self.append_newline and index < len(lines) and bool(bare(lines[index]))
+        lines[index:index] = (
             ["\n"] * blank_above + [begin + "\n", body, end + "\n"] + ["\n"] * blank_below
         )
         new = "".join(lines)
         if new == text:
             return text, ""
-        return new, "File created" if self._missing else "Block inserted"
+        return new, "Block inserted" if exists else "File created"
 
-    def _take_out(self, lines: list[str], begin: str, end: str) -> tuple[int, bool]:
-        """Remove the block that is there; where it was, and whether it was."""
+    def _remove_block(self, lines: list[str], begin: str, end: str) -> tuple[int, bool]:
+        """Remove the present block; its index, and whether there was one."""
         begins = [number for number, line in enumerate(lines) if line.rstrip("\n") == begin]
         ends = [number for number, line in enumerate(lines) if line.rstrip("\n") == end]
         if not begins or not ends:
@@ -74,7 +75,7 @@ class Blockinfile(Edited):
         del lines[first : last + 1]
         return first, True
 
-    def _place_for_new(self, lines: list[str]) -> int:
+    def _index_for_new(self, lines: list[str]) -> int:
         import re
 
         beside = self.insertbefore if self.insertbefore is not None else self.insertafter

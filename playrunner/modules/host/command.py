@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from playrunner.hostside.module import Failed
-from playrunner.modules.host._command import Guarded, expanded_argument, fed, run_and_tell, skipped
+from playrunner.modules.host._command import (
+    Guarded,
+    expanded_argument,
+    fed,
+    run_and_tell,
+    skipped,
+    split_words,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
+
+    from playrunner.hostside.host_context import HostContext
 
 
 class Command(Guarded):
@@ -20,6 +28,7 @@ class Command(Guarded):
     stdin_add_newline: bool = True  # end that text with a newline
     strip_empty_ends: bool = True  # drop newlines at the end of stdout and stderr
     expand_argument_vars: bool = True  # replace ~ and $NAME in arguments
+    executable: str | None = None  # has no effect: no shell is used; see shell
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> Optional[str]:
@@ -32,19 +41,23 @@ class Command(Guarded):
             else "nothing to run; write the command after the module's name, or give cmd or argv"
         )
 
-    def guard(self, ctx: Any) -> dict[str, Any] | None:
+    def guard(self, ctx: HostContext) -> dict[str, Any] | None:
         reason = self.reason_not_to()
         return skipped(self.words(), reason, ctx.check) if reason else None
 
-    def act(self, ctx: Any) -> dict[str, Any]:
-        words = self.words()
+    def act(self, ctx: HostContext) -> dict[str, Any]:
+        if self.executable:
+            ctx.warn(f"command uses no shell, so executable ({self.executable}) has no effect")
+        arguments = self.words()
         command = (
-            [expanded_argument(word) for word in words] if self.expand_argument_vars else words
+            [expanded_argument(word) for word in arguments]
+            if self.expand_argument_vars
+            else arguments
         )
         return run_and_tell(
             ctx,
             command,
-            words,
+            arguments,
             strip=self.strip_empty_ends,
             cwd=self.folder(),
             stdin=fed(self.stdin, self.stdin_add_newline),
@@ -53,14 +66,4 @@ class Command(Guarded):
     def words(self) -> list[str]:
         if self.argv:
             return [str(word) for word in self.argv]
-        text = self.cmd or ""
-        if not text.strip():
-            raise Failed("no command given", rc=256)
-        if not any(sign in text for sign in "'\"\\"):
-            return text.split()
-        import shlex
-
-        try:
-            return shlex.split(text)
-        except ValueError as error:
-            raise Failed(f"{error} in: {text}; close the quotation or use argv") from None
+        return split_words(self.cmd or "")

@@ -9,7 +9,7 @@ from playrunner.modules.host._content import chunks_of, sha1_of, stat_of
 from playrunner.modules.host._delivery import Delivered, entry_of
 from playrunner.modules.host._modes import octal
 from playrunner.modules.host._paths import (
-    bring,
+    apply_change,
     expanded,
     facts,
     first_missing,
@@ -24,6 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
     from playrunner.modules.host._delivery import Entry
 
@@ -40,13 +41,14 @@ class Copy(Delivered):
     directory_mode: Any = None  # the mode of folders that are made
     local_follow: bool = True  # links in a folder are copied as what they point to
     checksum: str | None = None  # the SHA-1 that src must have
-    # No sends a file that ansible-vault encrypts as it is; otherwise it is refused
+    # No sends a file that is encrypted with vault as it is; otherwise it is decrypted
     decrypt: bool = True
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> Optional[str]:
-        if (arguments.get("src") is None) == (arguments.get("content") is None):
-            missing = arguments.get("src") is None
+        # An empty src is none, as from a variable that is empty.
+        missing = arguments.get("src") in (None, "")
+        if missing == (arguments.get("content") is None):
             return (
                 "src (or content) is required"
                 if missing
@@ -56,7 +58,7 @@ class Copy(Delivered):
             return "can not use content with a dir as dest"
         return None
 
-    def entry(self, ctx: Any) -> Entry:
+    def entry(self, ctx: HostContext) -> Entry:
         complaint = self.check(self.__dict__)
         if complaint:
             raise Failed(complaint)
@@ -77,106 +79,121 @@ class Copy(Delivered):
     def folder_mode(self) -> Any:
         return self.directory_mode
 
-    def observe(self, ctx: Any) -> Optional[State]:
+    def observe(self, ctx: HostContext) -> Optional[State]:
         if not self._is_folder():
-            found = super().observe(ctx)
-            folder = os.path.dirname(self._path)
+            state = super().observe(ctx)
+            folder = os.path.dirname(ctx.memory["path"])
             if self.remote_src and not self.dest.endswith("/") and not os.path.isdir(folder or "."):
                 raise Failed(
                     f"Destination directory {folder} does not exist; create it first",
-                    dest=self._path,
+                    dest=ctx.memory["path"],
                 )
-            return found
-        entry = self._entry = self.entry(ctx)
+            return state
+        entry = ctx.memory["entry"] = self.entry(ctx)
         dest = expanded(self.dest).rstrip("/") or "/"
-        self._path = dest if entry["trailing_slash"] else os.path.join(dest, entry["name"])
+        path = dest if entry["trailing_slash"] else os.path.join(dest, entry["name"])
+        ctx.memory["path"] = path
         if os.path.lexists(dest) and not os.path.isdir(dest):
             raise Failed(
                 f"Cannot copy a directory over the file {dest}; remove it first", dest=dest
             )
-        below = {one["path"]: look(ctx, self._at(one)) for one in self._pieces()}
-        return {"kind": "directory", "above": first_missing(self._path + "/x"), "below": below}
+        below = {piece["path"]: look(ctx, self._at(ctx, piece)) for piece in self._pieces(ctx)}
+        return {"kind": "directory", "above": first_missing(path + "/x"), "below": below}
 
-    def desired(self, ctx: Any, found: Optional[State]) -> Optional[State]:
-        if found is None or "below" not in found:
-            return super().desired(ctx, found)
-        wanted = {
-            one["path"]: self._piece_state(ctx, one, found["below"][one["path"]])
-            for one in self._pieces()
+    def desired(self, ctx: HostContext, current: Optional[State]) -> Optional[State]:
+        if current is None or "below" not in current:
+            return super().desired(ctx, current)
+        targets = {
+            piece["path"]: self._piece_state(ctx, piece, current["below"][piece["path"]])
+            for piece in self._pieces(ctx)
         }
-        changes = {name: state for name, state in wanted.items() if state is not None}
-        return {"kind": "directory", "above": None if changes else found["above"], "below": changes}
+        changes = {name: state for name, state in targets.items() if state is not None}
+        return {
+            "kind": "directory",
+            "above": None if changes else current["above"],
+            "below": changes,
+        }
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         after = change.after or {}
         if "below" not in after:
             super().apply(ctx, change)
             return
-        pieces = {one["path"]: one for one in self._pieces()}
-        wanted = after["below"]
-        going = {name for name, state in wanted.items() if state is None}
+        pieces = {piece["path"]: piece for piece in self._pieces(ctx)}
+        targets = after["below"]
+        going = {name for name, state in targets.items() if state is None}
         # What goes, goes from the inside out; what comes, comes from the outside in.
         for name in sorted(going, reverse=True) + [
-            name for name in pieces if name in wanted and name not in going
+            name for name in pieces if name in targets and name not in going
         ]:
             self._apply_piece(
                 ctx,
                 pieces[name],
-                type(change).between(look(ctx, self._at(pieces[name])), wanted[name]),
+                type(change).between(look(ctx, self._at(ctx, pieces[name])), targets[name]),
             )
         if after.get("above"):
-            remove_folders(self._path, after["above"])
+            remove_folders(ctx.memory["path"], after["above"])
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         if not self._is_folder():
             return super().returns(ctx, change)
-        dest = self._path if self.remote_src else expanded(self.dest).rstrip("/") + "/"
-        return {"dest": dest, "src": self._entry["name"], **facts(dest)}
+        dest = ctx.memory["path"] if self.remote_src else expanded(self.dest).rstrip("/") + "/"
+        return {"dest": dest, "src": ctx.memory["entry"]["name"], **facts(dest)}
 
     def _is_folder(self) -> bool:
         if isinstance(self.src, dict):
             return bool(self.src.get("folder"))
         return self.src is not None and os.path.isdir(expanded(self.src))
 
-    def _pieces(self) -> list[Entry]:
+    def _pieces(self, ctx: HostContext) -> list[Entry]:
         """The folder itself, then what is in it, each folder before its contents."""
-        top = {"path": "", "kind": "directory", "copied_mode": self._entry.get("copied_mode")}
-        return [top, *sorted(self._entry["files"], key=lambda one: one["path"].split("/"))]
+        entry = ctx.memory["entry"]
+        # A folder that gets the contents of another is made as usual, not with the other's mode.
+        mode = None if entry["trailing_slash"] else entry.get("copied_mode")
+        top = {"path": "", "kind": "directory", "copied_mode": mode}
+        return [top, *sorted(entry["files"], key=lambda piece: piece["path"].split("/"))]
 
-    def _at(self, one: Entry) -> str:
-        return os.path.join(self._path, one["path"]) if one["path"] else self._path
+    def _at(self, ctx: HostContext, piece: Entry) -> str:
+        top: str = ctx.memory["path"]
+        return os.path.join(top, piece["path"]) if piece["path"] else top
 
-    def _piece_state(self, ctx: Any, one: Entry, there: Optional[State]) -> Optional[State]:
+    def _piece_state(
+        self, ctx: HostContext, piece: Entry, current: Optional[State]
+    ) -> Optional[State]:
         """What should be at one place in the folder; None when it is so already."""
-        if one["kind"] == "directory":
-            given = there and not one["path"] and self._entry["trailing_slash"]
-            if given or (there and there["kind"] == "link" and os.path.isdir(self._at(one))):
+        if piece["kind"] == "directory":
+            given = current and not piece["path"] and ctx.memory["entry"]["trailing_slash"]
+            if given or (
+                current and current["kind"] == "link" and os.path.isdir(self._at(ctx, piece))
+            ):
                 return None
-            mode = self.directory_mode if there else self.directory_mode or one.get("copied_mode")
-            wanted = {
+            mode = (
+                self.directory_mode if current else self.directory_mode or piece.get("copied_mode")
+            )
+            target = {
                 "kind": "directory",
-                **mode_state(mode, there, "directory"),
-                **self.owner_state(ctx, there),
+                **mode_state(mode, current, "directory"),
+                **self.owner_state(ctx, current),
             }
-        elif one["kind"] == "link":
-            wanted = {"kind": "link", "target": one["target"]}
-        elif there and not self.force:
+        elif piece["kind"] == "link":
+            target = {"kind": "link", "target": piece["target"]}
+        elif current and not self.force:
             return None
         else:
-            wanted = self.entry_state(ctx, one, there)
-            if self.mode is None and there is None:
-                wanted.update(mode_state(one.get("copied_mode"), None, "file"))
-        if there and all(there.get(key) == value for key, value in wanted.items()):
+            target = self.entry_state(ctx, piece, current)
+            if self.mode is None and current is None:
+                target.update(mode_state(piece.get("copied_mode"), None, "file"))
+        if current and all(current.get(key) == value for key, value in target.items()):
             return None
-        return replacing(there, wanted)
+        return replacing(current, target)
 
-    def _apply_piece(self, ctx: Any, one: Entry, change: Change) -> None:
+    def _apply_piece(self, ctx: HostContext, piece: Entry, change: Change) -> None:
         if not change:
             return
-        if one["kind"] == "file":
-            self.deliver(ctx, self._at(one), one, change)
+        if piece["kind"] == "file":
+            self.deliver(ctx, self._at(ctx, piece), piece, change)
         else:
-            bring(ctx, self._at(one), change)
+            apply_change(ctx, self._at(ctx, piece), change)
 
     def _on_host(self, source: str) -> Entry:
         """The entry for a file or folder that is on the host already."""

@@ -14,13 +14,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 TIMES = ("minute", "hour", "day", "month", "weekday")
 
 
 class Cron(Module):
-    """A job, or a variable, in a user's crontab or a file of cron.d; other lines stay as they are."""
+    """A job or variable in a user's crontab or a file of cron.d; other lines stay as they are."""
 
     aliases = {"value": "job", "dom": "day", "dow": "weekday"}
     name: str  # what the job is known by; with env, the variable
@@ -59,19 +60,20 @@ class Cron(Module):
             return "You cannot combine special_time with any of the time or day/date parameters"
         return None
 
-    def observe(self, ctx: Any) -> State | None:
+    @property
+    def _file(self) -> Optional[str]:
+        return os.path.join("/etc/cron.d", expanded(self.cron_file)) if self.cron_file else None
+
+    def observe(self, ctx: HostContext) -> State | None:
         involved = ("state", "job", "cron_file", "user", "env", "special_time", *TIMES)
         complaint = self.check({name: getattr(self, name) for name in involved})
         if complaint:
             raise Failed(complaint)
-        self._file = (
-            os.path.join("/etc/cron.d", expanded(self.cron_file)) if self.cron_file else None
-        )
         lines = read_lines(self._file) if self._file else self._crontab(ctx)
         missing = self._file is not None and not os.path.exists(self._file)
         return None if missing and self.state == "present" else {"lines": lines}
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
+    def desired(self, ctx: HostContext, found: State | None) -> State | None:
         lines: list[str] = found["lines"] if found else []
         present = self.state == "present"
         if self.env:
@@ -86,9 +88,9 @@ class Cron(Module):
             }
         return {"lines": _crontab.with_job(lines, self.name, self._line() if present else None)}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         if self.backup and change.observed:
-            self._backup = self._kept_aside(ctx, change.observed["lines"])
+            ctx.memory["backup_file"] = self._kept_aside(ctx, change.observed["lines"])
         if self._file and change.after is None:
             remove(self._file)
         elif self._file:
@@ -97,11 +99,13 @@ class Cron(Module):
         else:
             self._crontab(ctx, (change.after or {"lines": []})["lines"])
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         told: dict[str, Any] = _crontab.names_in((change.after or {"lines": []})["lines"])
         if self._file:
             told["cron_file"] = self.cron_file
-        return {**told, "backup_file": self._backup} if hasattr(self, "_backup") else told
+        if "backup_file" in ctx.memory:
+            told["backup_file"] = ctx.memory["backup_file"]
+        return told
 
     def _line(self) -> str:
         when = (
@@ -112,7 +116,7 @@ class Cron(Module):
         who = f"{self.user} " if self.cron_file else ""
         return f"{'#' if self.disabled else ''}{when} {who}{(self.job or '').rstrip()}"
 
-    def _crontab(self, ctx: Any, lines: Optional[list[str]] = None) -> list[str]:
+    def _crontab(self, ctx: HostContext, lines: Optional[list[str]] = None) -> list[str]:
         """Read a user's crontab, or write it."""
         tool = [
             needed("crontab", "install cron first, or use cron_file"),
@@ -127,7 +131,7 @@ class Cron(Module):
             raise Failed(f"crontab: {ran.err.strip()}", rc=ran.rc)
         return ran.out.splitlines() if lines is None and ran.rc == 0 else []
 
-    def _kept_aside(self, ctx: Any, lines: list[str]) -> str:
+    def _kept_aside(self, ctx: HostContext, lines: list[str]) -> str:
         from tempfile import mkstemp
 
         fd, path = mkstemp(prefix="crontab")

@@ -7,10 +7,11 @@ import time
 
 from playrunner.hostside.module import Failed
 from playrunner.modules.host._content import refuse, stat_of
+from playrunner.modules.host._labels import set_labels
 from playrunner.modules.host._owners import set_attributes
 from playrunner.modules.host._paths import (
-    Placed,
-    bring,
+    Looked,
+    apply_change,
     expanded,
     facts,
     first_missing,
@@ -18,11 +19,13 @@ from playrunner.modules.host._paths import (
     look,
     replacing,
 )
+from playrunner.modules.host._placed import Placed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 
@@ -52,80 +55,82 @@ class File(Placed):
             return "src option requires state to be 'link' or 'hard'"
         return None
 
-    def observe(self, ctx: Any) -> Optional[State]:
-        path, state = self._place()
+    def observe(self, ctx: HostContext) -> Optional[State]:
+        path, target = self._place()
         # Only what may have to be put back is read: looking leaves the access time alone.
-        found = look(ctx, path, content=ctx.diff and state in ("absent", "link", "hard"))
-        if found is None and state == "directory":
+        state = look(ctx, path, content=ctx.diff and target in ("absent", "link", "hard"))
+        if state is None and target == "directory":
             missing = first_missing(path)
             return {"kind": "absent", "above": missing} if missing else None
-        pointed = self._pointed(path, state)
+        pointed = self._pointed(path, target)
         if pointed and os.path.exists(pointed):
-            found = {
-                **(found or {"kind": "absent"}),
-                "pointed": {"kind": "file", **_attributes(pointed)},
+            state = {
+                **(state or {"kind": "absent"}),
+                "pointed": Looked(os.path.realpath(pointed), kind="file", **_attributes(pointed)),
             }
-        if found is None or found["kind"] == "absent":
-            return found
+        if state is None or state["kind"] == "absent":
+            return state
         info = stat_of(path)
         if info:
-            found["atime"], found["mtime"] = info.st_atime, info.st_mtime
+            state["atime"], state["mtime"] = info.st_atime, info.st_mtime
         if (
-            state == "hard"
+            target == "hard"
             and self.src
-            and found["kind"] == "file"
+            and state["kind"] == "file"
             and _same(path, expanded(self.src))
         ):
-            found.update(kind="hard", source=expanded(self.src))
-        if self.recurse and found["kind"] == "directory":
-            found["below"] = self._below(path, set())
-        return found
+            state.update(kind="hard", source=expanded(self.src))
+        if self.recurse and state["kind"] == "directory":
+            state["below"] = self._below(path, set())
+        return state
 
-    def desired(self, ctx: Any, found: Optional[State]) -> Optional[State]:
+    def desired(self, ctx: HostContext, current: Optional[State]) -> Optional[State]:
         path, state = self._place()
         if state == "absent":
             return None
-        there = None if found is None or found["kind"] == "absent" else found
+        existing = None if current is None or current["kind"] == "absent" else current
         kinds = {
             "link": self._link,
             "hard": self._hard,
             "directory": self._directory,
             "touch": self._touch,
         }
-        wanted = kinds.get(state, self._file)(path, there)
-        if state == "directory" and found and not there:
-            wanted["above"] = None
-        wanted.update(self._times(state))
-        if found and "pointed" in found:
-            wanted["pointed"] = self.attributes(ctx, found["pointed"])
+        target = kinds.get(state, self._file)(path, existing)
+        if state == "directory" and current and not existing:
+            target["above"] = None
+        target.update(self._times(state))
+        if current and "pointed" in current:
+            target["pointed"] = self.access_state(ctx, current["pointed"])
         else:
-            wanted.update(self.attributes(ctx, there, wanted["kind"]))
-        below = (there or {}).get("below", {})
-        changes = {name: self.attributes(ctx, one, one["kind"]) for name, one in below.items()}
+            target.update(self.access_state(ctx, existing, target["kind"]))
+        below = (existing or {}).get("below", {})
+        changes = {
+            name: self.access_state(ctx, entry, entry["kind"]) for name, entry in below.items()
+        }
         changes = {
             name: want
             for name, want in changes.items()
             if any(below[name][key] != want[key] for key in want)
         }
         if changes:
-            wanted["below"] = changes
-        return replacing(there, wanted)
+            target["below"] = changes
+        return replacing(existing, target)
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         path, state = self._place()
-        bring(ctx, path, change, (b"",) if state == "touch" else None)
+        apply_change(ctx, path, change, (b"",) if state == "touch" else None)
         after = change.after or {}
         pointed = self._pointed(path, state)
         try:
             if pointed and after.get("pointed") and os.path.exists(pointed):
-                set_attributes(os.path.realpath(pointed), after["pointed"])
+                _set_access(ctx, os.path.realpath(pointed), after["pointed"])
             for name, wanted in (after.get("below") or {}).items():
-                set_attributes(name, wanted)
+                _set_access(ctx, name, wanted)
             _set_times(path, after)
         except OSError as error:
             refuse(error, path)
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         path, state = self._place()
         if state in ("link", "hard"):
             shown = {"dest": path, "src": self.src or (change.after or {}).get("target")}
@@ -155,7 +160,7 @@ class File(Placed):
 
     def _pointed(self, path: str, state: str) -> Optional[str]:
         """Where mode and owner go when they are meant for the other end of a link."""
-        if self.mode is None and self.owner is None and self.group is None:
+        if (self.mode, self.owner, self.group) == (None, None, None) and not self.labels():
             return None
         if state == "hard" or (state == "link" and self.follow):
             return os.path.join(os.path.dirname(path), expanded(self.src)) if self.src else path
@@ -211,13 +216,13 @@ class File(Placed):
                 )
         return {"kind": "link", "target": target}
 
-    def _hard(self, path: str, there: Optional[State]) -> State:
+    def _hard(self, path: str, existing: Optional[State]) -> State:
         if self.src is None:
             raise Failed("src is required for creating new hardlinks", dest=path)
         source = expanded(self.src)
         if not os.path.exists(source):
             raise Failed(f"src does not exist: {source}", dest=path, src=source)
-        if there and there["kind"] not in ("hard", "link") and not self.force:
+        if existing and existing["kind"] not in ("hard", "link") and not self.force:
             raise Failed(
                 f"Cannot link, file exists at destination: {path}; use force: true to replace it",
                 dest=path,
@@ -227,7 +232,7 @@ class File(Placed):
 
     def _times(self, state: str) -> State:
         default = "now" if state == "touch" else "preserve"
-        wanted: State = {}
+        times: State = {}
         for key, given, shape in (
             ("atime", self.access_time, self.access_time_format),
             ("mtime", self.modification_time, self.modification_time_format),
@@ -236,16 +241,16 @@ class File(Placed):
             if value == "preserve":
                 continue
             if value == "now":
-                wanted[key] = "now"
+                times[key] = "now"
                 continue
             try:
-                wanted[key] = time.mktime(time.strptime(value, shape))
+                times[key] = time.mktime(time.strptime(value, shape))
             except ValueError as error:
                 raise Failed(
                     f"Error while obtaining timestamp for time {value} using format {shape}: "
                     f"{error}"
                 ) from None
-        return wanted
+        return times
 
     def _below(self, folder: str, seen: set[str]) -> State:
         """Mode and owner of everything in a folder; through links when they are followed."""
@@ -259,10 +264,15 @@ class File(Placed):
             info = stat_of(name)
             if info is None:
                 continue
-            states[name] = {"kind": kind_of(info), **_attributes(name)}
+            states[name] = Looked(name, kind=kind_of(info), **_attributes(name))
             if states[name]["kind"] == "directory" and name not in seen:
                 states.update(self._below(name, seen))
         return states
+
+
+def _set_access(ctx: HostContext, path: str, wanted: State) -> None:
+    set_attributes(path, wanted)
+    set_labels(ctx, path, wanted)
 
 
 def _attributes(path: str) -> State:

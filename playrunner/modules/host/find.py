@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Literal
 
+    from playrunner.hostside.host_context import HostContext
+
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _BYTES = {"b": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 
@@ -24,7 +26,14 @@ _BYTES = {"b": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 class Find(Probe):
     """Files below some folders, chosen by name, age, size, kind and content."""
 
-    aliases = {"path": "paths", "name": "paths", "pattern": "patterns", "exclude": "excludes"}
+    aliases = {
+        "path": "paths",
+        "name": "paths",
+        "pattern": "patterns",
+        "exclude": "excludes",
+        "checksum": "checksum_algorithm",
+        "checksum_algo": "checksum_algorithm",
+    }
 
     paths: list[str]  # the folders to look in
     patterns: list[
@@ -47,83 +56,89 @@ class Find(Probe):
     limit: int | None = None  # stop after so many
     mode: Any = None  # permissions to choose by
     exact_mode: bool = True  # exactly this mode, not at least it
+    encoding: str | None = None  # how files that `contains` looks into are written; UTF-8 usually
 
-    def look(self, ctx: Any) -> dict[str, Any]:
-        self._older, self._larger = (
-            _signed(self.age, _SECONDS, "age"),
-            _signed(self.size, _BYTES, "size"),
-        )
-        self._wanted = [_matcher(one, self.use_regex) for one in self.patterns]
-        self._unwanted = [_matcher(one, self.use_regex) for one in self.excludes or ()]
-        self._examined = 0
-        self._skipped = dict[str, str]()
-        self._now = time.time()
+    def look(self, ctx: HostContext) -> dict[str, Any]:
+        search = _Search(self)
         files: list[dict[str, Any]] = []
-        for place in self.paths:
-            place = expanded(place)
-            if not os.path.isdir(place):
-                self._skipped[place] = f"'{place}' is not a directory"
-                ctx.warn(f"Skipped '{place}' path due to this access issue: {self._skipped[place]}")
+        for folder in self.paths:
+            folder = expanded(folder)
+            if not os.path.isdir(folder):
+                problem = search.skipped[folder] = f"'{folder}' is not a directory"
+                ctx.warn(f"Skipped '{folder}' path due to this access issue: {problem}")
                 continue
-            for path in self._walk(place, 1):
-                shown = self._chosen(path)
+            for path in search.walk(folder, 1):
+                shown = search.chosen(path)
                 if shown:
                     files.append(shown)
                 if self.limit and len(files) >= self.limit:
                     break
-        said = (
+        message = (
             "Not all paths examined, check warnings for details"
-            if self._skipped
+            if search.skipped
             else "All paths examined"
         )
         if self.limit and len(files) >= self.limit:
-            said = "Limit of matches reached"
+            message = "Limit of matches reached"
         return {
             "files": files,
             "matched": len(files),
-            "examined": self._examined,
-            "skipped_paths": self._skipped,
-            "msg": said,
+            "examined": search.examined,
+            "skipped_paths": search.skipped,
+            "msg": message,
         }
 
-    def _walk(self, folder: str, depth: int) -> Iterator[str]:
+
+class _Search:
+    """One search: what it chooses by, and what it has seen so far."""
+
+    def __init__(self, find: Find) -> None:
+        self.find, self.now = find, time.time()
+        self.older = _signed(find.age, _SECONDS, "age")
+        self.larger = _signed(find.size, _BYTES, "size")
+        self.patterns = [_matcher(pattern, find.use_regex) for pattern in find.patterns]
+        self.excludes = [_matcher(pattern, find.use_regex) for pattern in find.excludes or ()]
+        self.examined = 0
+        self.skipped = dict[str, str]()
+
+    def walk(self, folder: str, depth: int) -> Iterator[str]:
         try:
             names = os.listdir(folder)
         except OSError as error:
-            self._skipped[folder] = str(error.strerror)
+            self.skipped[folder] = str(error.strerror)
             return
-        self._examined += len(names)
-        if self.depth and depth > self.depth:
+        self.examined += len(names)
+        if self.find.depth and depth > self.find.depth:
             return
         paths = [os.path.join(folder, name) for name in names]
         folders = [path for path in paths if os.path.isdir(path)]
         yield from (
-            path for path in paths if self.hidden or not os.path.basename(path).startswith(".")
+            path for path in paths if self.find.hidden or not os.path.basename(path).startswith(".")
         )
-        if self.recurse:
+        if self.find.recurse:
             for path in folders:
-                if self.follow or not os.path.islink(path):
-                    yield from self._walk(path, depth + 1)
+                if self.find.follow or not os.path.islink(path):
+                    yield from self.walk(path, depth + 1)
 
-    def _chosen(self, path: str) -> dict[str, Any] | None:
+    def chosen(self, path: str) -> dict[str, Any] | None:
         name = os.path.basename(path)
-        if self._wanted and not any(match(name) for match in self._wanted):
+        if self.patterns and not any(match(name) for match in self.patterns):
             return None
-        if any(match(name) for match in self._unwanted):
+        if any(match(name) for match in self.excludes):
             return None
         try:
             info = os.lstat(path)
         except OSError as error:
-            self._skipped[path] = str(error.strerror)
+            self.skipped[path] = str(error.strerror)
             return None
         kinds = {"file": stat.S_ISREG, "directory": stat.S_ISDIR, "link": stat.S_ISLNK}
-        if self.file_type != "any" and not kinds[self.file_type](info.st_mode):
+        if self.find.file_type != "any" and not kinds[self.find.file_type](info.st_mode):
             return None
         regular = stat.S_ISREG(info.st_mode)
         if not self._right_age(info) or not self._right_mode(info):
             return None
         if (
-            self.file_type in ("file", "any")
+            self.find.file_type in ("file", "any")
             and regular
             and not (self._right_size(info) and self._has_text(path))
         ):
@@ -131,44 +146,51 @@ class Find(Probe):
         shown = {"path": path, **described(info)}
         for key in ("blocks", "block_size", "device_type"):
             del shown[key]
-        if self.get_checksum and regular:
-            shown["checksum"] = digest_of(chunks_of(path), self.checksum_algorithm)
+        if self.find.get_checksum and regular:
+            shown["checksum"] = digest_of(chunks_of(path), self.find.checksum_algorithm)
         return shown
 
     def _right_age(self, info: os.stat_result) -> bool:
-        if self._older is None:
+        if self.older is None:
             return True
-        age = self._now - float(getattr(info, f"st_{self.age_stamp}"))
-        return age >= abs(self._older) if self._older >= 0 else age <= abs(self._older)
+        age = self.now - float(getattr(info, f"st_{self.find.age_stamp}"))
+        return age >= abs(self.older) if self.older >= 0 else age <= abs(self.older)
 
     def _right_size(self, info: os.stat_result) -> bool:
-        if self._larger is None:
+        if self.larger is None:
             return True
         return (
-            info.st_size >= abs(self._larger)
-            if self._larger >= 0
-            else info.st_size <= abs(self._larger)
+            info.st_size >= abs(self.larger)
+            if self.larger >= 0
+            else info.st_size <= abs(self.larger)
         )
 
     def _right_mode(self, info: os.stat_result) -> bool:
-        if self.mode is None:
+        if self.find.mode is None:
             return True
         from playrunner.modules.host._modes import mode_bits
 
-        wanted, bits = mode_bits(self.mode, 0, False), stat.S_IMODE(info.st_mode)
-        return bits == wanted if self.exact_mode else bits & wanted == wanted
+        wanted, bits = mode_bits(self.find.mode, 0, False), stat.S_IMODE(info.st_mode)
+        return bits == wanted if self.find.exact_mode else bits & wanted == wanted
 
     def _has_text(self, path: str) -> bool:
-        if self.contains is None:
+        if self.find.contains is None:
             return True
-        pattern = compiled(self.contains, "contains")
+        pattern = compiled(self.find.contains, "contains")
+        encoding = self.find.encoding
+        errors = "strict" if encoding else "surrogateescape"
         try:
-            with open(path, encoding="utf-8", errors="surrogateescape") as file:
-                if self.read_whole_file:
+            with open(path, encoding=encoding or "utf-8", errors=errors) as file:
+                if self.find.read_whole_file:
                     return bool(pattern.search(file.read()))
                 return any(pattern.match(line) for line in file)
+        except LookupError:
+            raise Failed(f"unknown encoding: {encoding}") from None
+        except UnicodeDecodeError as error:
+            self.skipped[path] = f"Failed to read the file {path} due to an encoding error: {error}"
+            return False
         except OSError as error:
-            self._skipped[path] = str(error.strerror)
+            self.skipped[path] = str(error.strerror)
             return False
 
 

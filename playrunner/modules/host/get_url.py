@@ -15,13 +15,15 @@ from playrunner.modules.host._content import (
     sha1_of,
 )
 from playrunner.modules.host._http import Answer, fetch, without_login
-from playrunner.modules.host._paths import Placed, bring, expanded, facts, file_state, look
+from playrunner.modules.host._paths import apply_change, expanded, facts, file_state, look
+from playrunner.modules.host._placed import Placed
 from playrunner.modules.host.stat import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 _SHOWN_LIMIT = 256 * 1024  # bytes of a download that a diff holds
@@ -35,7 +37,7 @@ class GetUrl(Placed):
 
     url: str  # the address
     dest: str  # where the file goes; a directory keeps the name in the address
-    checksum: str | None = None  # algorithm:hex, or algorithm:URL of a list of sums
+    checksum: str = ""  # algorithm:hex, or algorithm:URL of a list of sums
     force: bool = False  # download even when the file is there
     backup: bool = False  # keep a copy of the file as it was
     headers: dict[str, str] = {}  # more headers
@@ -51,109 +53,121 @@ class GetUrl(Placed):
     http_agent: str = "ansible-httpget"  # how to introduce oneself
     # Where the download waits until it is whole; beside dest when not given
     tmp_dest: str | None = None
+    ciphers: list[str] | None = None  # the ciphers to offer, as OpenSSL names them
+    decompress: bool = True  # unpack an answer that comes with gzip
+    unredirected_headers: list[str] = []  # headers that are not sent on to another address
+    use_gssapi: bool = False  # log in by GSSAPI; it needs a library and is refused
+    use_netrc: bool = True  # take the login from ~/.netrc when none is given
 
-    _path = ""
-    _address = ""
-    _scrap = ""
-    _shown = dict[str, "Any"]()
-    _sha1 = ""
+    @classmethod
+    def check(cls, arguments: dict[str, Any]) -> Optional[str]:
+        if arguments.get("use_gssapi"):
+            return "use_gssapi needs a library that hosts do not have; log in another way"
+        return None
 
-    def observe(self, ctx: Any) -> Optional[State]:
-        self._path = expanded(self.dest)
-        self._address = without_login(self.url)  # as it is shown
-        if self._path.endswith("/") or os.path.isdir(self._path):
-            self._path = os.path.join(self._path, _name_in(self.url))
-        folder = os.path.dirname(self._path) or "."
+    def observe(self, ctx: HostContext) -> Optional[State]:
+        path = expanded(self.dest)
+        if path.endswith("/") or os.path.isdir(path):
+            path = os.path.join(path, _name_in(self.url))
+        folder = os.path.dirname(path) or "."
         if not os.path.isdir(folder):
             raise Failed(
                 f"Destination {folder} does not exist; make it first",
-                dest=self._path,
+                dest=path,
                 url=self._address,
             )
-        self._path = os.path.realpath(self._path)
-        return look(ctx, self._path)
+        ctx.memory.update(path=os.path.realpath(path), scrap="", sha1="", shown={})
+        return look(ctx, ctx.memory["path"])
 
-    def desired(self, ctx: Any, found: Optional[State]) -> Optional[State]:
+    @property
+    def _address(self) -> str:
+        """The URL as it is shown."""
+        return without_login(self.url)
+
+    def desired(self, ctx: HostContext, current: Optional[State]) -> Optional[State]:
         algorithm, digest = self._expected(ctx)
-        self._shown = {
+        path = ctx.memory["path"]
+        shown = ctx.memory["shown"] = {
             "url": self._address,
-            "checksum_dest": found.get("sha1") if found else None,
+            "checksum_dest": current.get("sha1") if current else None,
             "checksum_src": None,
             "elapsed": 0,
         }
         if (
-            found
+            current
             and digest
             and not self.force
-            and digest == digest_of(chunks_of(self._path), algorithm)
+            and digest == digest_of(chunks_of(path), algorithm)
         ):
-            self._shown["msg"] = "file already exists"
-            return {"kind": "file", **self.attributes(ctx, found)}
+            shown["msg"] = "file already exists"
+            return {"kind": "file", **self.access_state(ctx, current)}
         if ctx.check:
-            return self._foreseen(ctx, found)
-        answer = self._ask(found)
+            return self._foreseen(ctx, current)
+        answer = self._ask(ctx, current)
         if answer.status == 304:
             answer.close()
-            return {"kind": "file", **self.attributes(ctx, found)}
-        self._download(ctx, answer)
-        if digest and digest_of(chunks_of(self._scrap), algorithm) != digest:
-            got = digest_of(chunks_of(self._scrap), algorithm)
+            return {"kind": "file", **self.access_state(ctx, current)}
+        scrap = self._download(ctx, answer)
+        if digest and digest_of(chunks_of(scrap), algorithm) != digest:
+            got = digest_of(chunks_of(scrap), algorithm)
             self._drop(ctx)
-            raise Failed(
-                f"The checksum for {self._path} did not match {digest}; it was {got}.",
-                **self._shown,
-            )
-        small = os.path.getsize(self._scrap) <= _SHOWN_LIMIT
-        data = read_bytes(self._scrap) if ctx.diff and small else None
-        wanted = {**file_state(ctx, self._sha1, found, data), **self.attributes(ctx, found)}
-        if found and all(found.get(key) == value for key, value in wanted.items()):
+            raise Failed(f"The checksum for {path} did not match {digest}; it was {got}.", **shown)
+        data = read_bytes(scrap) if ctx.diff and os.path.getsize(scrap) <= _SHOWN_LIMIT else None
+        sha1 = ctx.memory["sha1"]
+        wanted = {**file_state(ctx, sha1, current, data), **self.access_state(ctx, current)}
+        if current and all(current.get(key) == value for key, value in wanted.items()):
             self._drop(ctx)
         return wanted
 
-    def apply(self, ctx: Any, change: Change) -> None:
-        after = change.after
-        fresh = bool(self._scrap) and after is not None and after.get("sha1") == self._sha1
+    def apply(self, ctx: HostContext, change: Change) -> None:
+        path, scrap, after = ctx.memory["path"], ctx.memory["scrap"], change.after
+        fresh = bool(scrap) and after is not None and after.get("sha1") == ctx.memory["sha1"]
         try:
             if fresh and self.backup and change.observed and change.touches("sha1"):
-                self._shown["backup_file"] = backup_of(ctx, self._path)
-            bring(
+                ctx.memory["shown"]["backup_file"] = backup_of(ctx, path)
+            apply_change(
                 ctx,
-                self._path,
+                path,
                 change,
-                chunks_of(self._scrap) if fresh else None,
+                chunks_of(scrap) if fresh else None,
                 unsafe=self.unsafe_writes,
             )
         finally:
             self._drop(ctx)
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        return {"dest": self._path, **self._shown, **facts(self._path)}
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
+        path = ctx.memory["path"]
+        return {"dest": path, **ctx.memory["shown"], **facts(path)}
 
-    def _foreseen(self, ctx: Any, found: Optional[State]) -> State:
+    def _foreseen(self, ctx: HostContext, current: Optional[State]) -> State:
         """Under --check only the headers are asked for: the content stays unknown, and so
         different."""
-        answer = self._ask(found, "HEAD")
+        answer = self._ask(ctx, current, "HEAD")
         answer.close()
         if answer.status == 304:
-            return {"kind": "file", **self.attributes(ctx, found)}
-        return {"kind": "file", "sha1": "known after the download", **self.attributes(ctx, found)}
+            return {"kind": "file", **self.access_state(ctx, current)}
+        return {
+            "kind": "file",
+            "sha1": "known after the download",
+            **self.access_state(ctx, current),
+        }
 
-    def _ask(self, found: Optional[State], method: str = "GET") -> Answer:
+    def _ask(self, ctx: HostContext, current: Optional[State], method: str = "GET") -> Answer:
         headers = {"User-Agent": self.http_agent, **self.headers}
-        if found and not self.force and not self.checksum:
-            modified = time.gmtime(os.stat(self._path).st_mtime)
+        if current and not self.force and not self.checksum:
+            modified = time.gmtime(os.stat(ctx.memory["path"]).st_mtime)
             headers["If-Modified-Since"] = time.strftime("%a, %d %b %Y %H:%M:%S GMT", modified)
         elif self.force:
             headers["Cache-Control"] = "no-cache"
         answer = self._fetch(self.url, headers, method)
-        self._shown.update(status_code=answer.status, msg=answer.said, size=None)
+        ctx.memory["shown"].update(status_code=answer.status, msg=answer.said, size=None)
         if answer.status not in (200, 304):
             answer.close()
             raise Failed(
                 f"Request failed: {answer.said}: {self._address}",
                 status_code=answer.status,
                 url=self._address,
-                dest=self._path,
+                dest=ctx.memory["path"],
                 response=answer.said,
             )
         return answer
@@ -174,14 +188,18 @@ class GetUrl(Placed):
             client_cert=self.client_cert,
             client_key=self.client_key,
             proxy=self.use_proxy,
+            ciphers=self.ciphers,
+            decompress=self.decompress,
+            unredirected_headers=self.unredirected_headers,
+            use_netrc=self.use_netrc,
         )
 
-    def _download(self, ctx: Any, answer: Answer) -> None:
-        started = time.monotonic()
-        beside = os.path.join(expanded(self.tmp_dest), "x") if self.tmp_dest else self._path
-        scrap = scrap_beside(beside)
+    def _download(self, ctx: HostContext, answer: Answer) -> str:
+        """The temporary file that holds the content."""
+        started, path = time.monotonic(), ctx.memory["path"]
+        scrap = scrap_beside(os.path.join(expanded(self.tmp_dest), "x") if self.tmp_dest else path)
         ctx.scrap(scrap)
-        self._scrap = scrap
+        ctx.memory["scrap"] = scrap
         try:
             fd = os.open(scrap, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(fd, "wb") as file:
@@ -189,20 +207,21 @@ class GetUrl(Placed):
                     file.write(chunk)
         except OSError as error:
             self._drop(ctx)
-            refuse(error, self._path)
-        self._sha1 = sha1_of(chunks_of(scrap))
-        self._shown.update(
-            checksum_src=self._sha1, elapsed=int(time.monotonic() - started), src=scrap
-        )
+            refuse(error, path)
+        sha1 = ctx.memory["sha1"] = sha1_of(chunks_of(scrap))
+        elapsed = int(time.monotonic() - started)
+        ctx.memory["shown"].update(checksum_src=sha1, elapsed=elapsed, src=scrap)
+        return scrap
 
-    def _drop(self, ctx: Any) -> None:
-        if self._scrap:
-            if os.path.lexists(self._scrap):
-                os.unlink(self._scrap)
-            ctx.kept(self._scrap)
-            self._scrap = ""
+    def _drop(self, ctx: HostContext) -> None:
+        scrap = ctx.memory["scrap"]
+        if scrap:
+            if os.path.lexists(scrap):
+                os.unlink(scrap)
+            ctx.kept(scrap)
+            ctx.memory["scrap"] = ""
 
-    def _expected(self, ctx: Any) -> tuple[str, str]:
+    def _expected(self, ctx: HostContext) -> tuple[str, str]:
         """The algorithm and digest the file must have; empty when none is asked for."""
         if not self.checksum:
             return "", ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from playrunner.hostside.module import Failed, Module
+from playrunner.modules.host._modes import umask_of
 from playrunner.modules.host._packages import needed
 from playrunner.modules.host._paths import expanded, remove
 
@@ -12,13 +13,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 
 class Git(Module):
     """A working copy of a git repository, at one version."""
 
-    aliases = {"name": "repo"}
+    aliases = {"name": "repo", "gpg_whitelist": "gpg_allowlist"}
     repo: str  # where it comes from
     dest: str  # where the copy is
     version: str = "HEAD"  # a branch, a tag, a commit, or HEAD for the repository's main branch
@@ -35,12 +37,26 @@ class Git(Module):
     accept_hostkey: bool = False  # trust whatever key the server shows
     accept_newhostkey: bool = False  # trust the key of a server never seen before
     executable: str | None = None  # the git to use
+    refspec: str | None = None  # further references to fetch
+    reference: str | None = None  # a repository on the host to take objects from
+    separate_git_dir: str | None = None  # where git's own folder is, when not in dest
+    track_submodules: bool = False  # submodules at the newest commit of their branch
+    umask: str | None = None  # the umask for what is checked out, such as "0022"
+    verify_commit: bool = False  # refuse a commit or tag without a good signature
+    gpg_allowlist: list[str] = []  # fingerprints of keys that count as good
+    archive: str | None = None  # also pack the files into this .zip, .tar, .tar.gz or .tgz
+    archive_prefix: str | None = None  # a folder that they have in there
 
-    def observe(self, ctx: Any) -> State | None:
-        self._git = self.executable or needed(
-            "git", "install it first, for instance with package: name=git"
-        )
-        self._dest = expanded(self.dest)
+    @property
+    def _git(self) -> str:
+        remedy = "install it first, for instance with package: name=git"
+        return self.executable or needed("git", remedy)
+
+    @property
+    def _dest(self) -> str:
+        return expanded(self.dest)
+
+    def observe(self, ctx: HostContext) -> State | None:
         if not os.path.exists(os.path.join(self._dest, "HEAD" if self.bare else ".git")):
             return None
         return {
@@ -52,25 +68,26 @@ class Git(Module):
             "url": self._ask(ctx, "config", "--get", f"remote.{self.remote}.url"),
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
-        if found is None:
+    def desired(self, ctx: HostContext, current: State | None) -> State | None:
+        if current is None:
             return {"commit": self._commit_there(ctx), "modified": False, "url": self.repo}
         if not self.update:
             return {}
-        if found["modified"] and not self.force:
+        if current["modified"] and not self.force:
             raise Failed(
                 f"Local modifications exist in the destination: {self._dest} (force=no). "
                 "Commit them there, or set force",
-                before=found["commit"],
+                before=current["commit"],
             )
-        commit = self._resolved_here(found["commit"]) or self._commit_there(ctx)
+        ctx.memory["heads"] = {}
+        commit = self._resolved_here(current["commit"]) or self._commit_there(ctx)
         return {"commit": commit, "modified": False, "url": self.repo}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         if change.after is None:
             remove(self._dest)
             return
-        if not hasattr(self, "_heads"):  # an earlier state is put back: its commit is here already
+        if "heads" not in ctx.memory:  # an earlier state is put back: its commit is here already
             self._do(ctx, "reset", "--hard", change.after["commit"])
             return
         if change.observed is None:
@@ -79,10 +96,12 @@ class Git(Module):
             self._clone(ctx)
         else:
             self._fetch(ctx, change)
+        if self.verify_commit:
+            self._verify(ctx)
         if not self.bare:
             self._check_out(ctx)
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         before = (change.observed or {}).get("commit")
         after = (change.after or {}).get("commit", before)
         if change and not ctx.check and change.after and (self.clone or before):
@@ -91,25 +110,60 @@ class Git(Module):
         if change.observed and self.update:
             told["remote_url_changed"] = change.touches("url")
             told["changed"] = before != after or change.touches("modified", "url")
+        if self.archive and not ctx.check and os.path.isdir(self._dest):
+            self._pack(ctx, told, bool(change))
         return told
 
-    def _commit_here(self, ctx: Any) -> str | None:
+    def _pack(self, ctx: HostContext, told: dict[str, Any], changed: bool) -> None:
+        from playrunner.modules.host._git_archive import pack
+
+        words = [self._git, "-C", self._dest]
+        packed = pack(ctx, words, self.archive or "", self.version, self.archive_prefix)
+        told["archive"] = expanded(self.archive or "")
+        told["changed"] = bool(told.get("changed", changed)) or packed
+
+    def _verify(self, ctx: HostContext) -> None:
+        """Refuse a version without a good signature of somebody who is listed."""
+        tag = f"refs/tags/{self.version}" in ctx.memory["heads"]
+        branch = f"{self.remote}/{self.version}" if self._is_branch(ctx) else self.version
+        target = self.version if tag else "FETCH_HEAD" if self.version == "HEAD" else branch
+        verb = "verify-tag" if tag else "verify-commit"
+        target = f"{self.remote}/HEAD" if target == "FETCH_HEAD" else target
+        ran = ctx.run(
+            [self._git, verb, target, *(["--raw"] if self.gpg_allowlist else [])],
+            cwd=self._dest,
+            env=self._environment(),
+        )
+        good = [
+            line.split()[2]
+            for line in ran.err.splitlines()
+            if line.startswith("[GNUPG:] VALIDSIG ") and len(line.split()) > 2
+        ]
+        if ran.rc or (self.gpg_allowlist and not set(good) & set(self.gpg_allowlist)):
+            raise Failed(
+                f'Failed to verify GPG signature of commit/tag "{self.version}"',
+                rc=ran.rc,
+                stdout=ran.out,
+                stderr=ran.err,
+            )
+
+    def _commit_here(self, ctx: HostContext) -> str | None:
         return self._ask(ctx, "rev-parse", "--verify", "-q", "HEAD") or None
 
     def _resolved_here(self, commit: str | None) -> str | None:
         """The commit when the version asked for is that very commit, whole or shortened."""
-        self._heads: dict[str, str] = {}
         shortened = len(self.version) >= 7 and all(
             sign in "0123456789abcdef" for sign in self.version
         )
         return commit if commit and shortened and commit.startswith(self.version) else None
 
-    def _commit_there(self, ctx: Any) -> str:
+    def _commit_there(self, ctx: HostContext) -> str:
         """What the version means at the repository; a commit that is not the tip of anything stands
         for itself."""
         ran = self._run(ctx, ["ls-remote", self.repo], None)
         pairs = [line.split("\t") for line in ran.out.splitlines()]
-        self._heads = {name: commit for commit, name in pairs}
+        heads: dict[str, str] = {name: commit for commit, name in pairs}
+        ctx.memory["heads"] = heads
         branch = self.version if self.version == "HEAD" else f"refs/heads/{self.version}"
         for name in (
             branch,
@@ -117,8 +171,8 @@ class Git(Module):
             f"refs/tags/{self.version}",
             self.version,
         ):
-            if name in self._heads:
-                return self._heads[name]
+            if name in heads:
+                return heads[name]
         if self.version == "HEAD":
             raise Failed(
                 f"Could not determine remote revision for HEAD of {self.repo}: it has no"
@@ -126,26 +180,34 @@ class Git(Module):
             )
         return self.version
 
-    def _is_branch(self) -> bool:
-        return f"refs/heads/{self.version}" in self._heads
+    def _is_branch(self, ctx: HostContext) -> bool:
+        return f"refs/heads/{self.version}" in ctx.memory["heads"]
 
-    def _clone(self, ctx: Any) -> None:
-        words = ["clone", "--origin", self.remote]
-        words += ["--bare"] if self.bare else []
-        words += ["--no-checkout"] if not self.bare else []
-        words += ["--depth", str(self.depth)] if self.depth else []
-        words += ["--single-branch"] if self.single_branch else []
-        if self._is_branch() or f"refs/tags/{self.version}" in self._heads:
-            words += ["--branch", self.version]
+    def _clone(self, ctx: HostContext) -> None:
+        arguments = ["clone", "--origin", self.remote]
+        arguments += ["--bare"] if self.bare else []
+        arguments += ["--no-checkout"] if not self.bare else []
+        arguments += ["--depth", str(self.depth)] if self.depth else []
+        arguments += ["--single-branch"] if self.single_branch else []
+        arguments += ["--reference", expanded(self.reference)] if self.reference else []
+        if self.separate_git_dir:
+            arguments.append(f"--separate-git-dir={expanded(self.separate_git_dir)}")
+        if self._is_branch(ctx) or f"refs/tags/{self.version}" in ctx.memory["heads"]:
+            arguments += ["--branch", self.version]
         os.makedirs(os.path.dirname(self._dest.rstrip("/")) or "/", exist_ok=True)
-        self._run(ctx, [*words, self.repo, self._dest], None)
+        self._run(ctx, [*arguments, self.repo, self._dest], None)
+        if self.refspec:
+            self._do(ctx, "fetch", *self._depth(), self.remote, self.refspec)
 
-    def _fetch(self, ctx: Any, change: Change) -> None:
+    def _depth(self) -> list[str]:
+        return ["--depth", str(self.depth)] if self.depth else []
+
+    def _fetch(self, ctx: HostContext, change: Change) -> None:
         if change.touches("url"):
             self._do(ctx, "remote", "set-url", self.remote, self.repo)
         if change.touches("modified"):
             self._do(ctx, "reset", "--hard")
-        words = [
+        arguments = [
             "fetch",
             "--force",
             "--tags",
@@ -153,17 +215,20 @@ class Git(Module):
             self.remote,
         ]
         if self.bare:
-            words.append("+refs/heads/*:refs/heads/*")
-        elif self._is_branch():
-            words.append(f"+refs/heads/{self.version}:refs/remotes/{self.remote}/{self.version}")
+            arguments.append("+refs/heads/*:refs/heads/*")
+        elif self._is_branch(ctx):
+            arguments.append(
+                f"+refs/heads/{self.version}:refs/remotes/{self.remote}/{self.version}"
+            )
         else:
-            words.append(f"+refs/heads/*:refs/remotes/{self.remote}/*")
-        self._do(ctx, *words)
+            arguments.append(f"+refs/heads/*:refs/remotes/{self.remote}/*")
+        arguments += [self.refspec] if self.refspec else []
+        self._do(ctx, *arguments)
 
-    def _check_out(self, ctx: Any) -> None:
+    def _check_out(self, ctx: HostContext) -> None:
         branch = (
             self.version
-            if self._is_branch()
+            if self._is_branch(ctx)
             else self._main_branch(ctx)
             if self.version == "HEAD"
             else None
@@ -184,32 +249,37 @@ class Git(Module):
                 "update",
                 "--init",
                 "--recursive",
+                *(["--remote"] if self.track_submodules else []),
                 *(["--force"] if self.force else []),
             )
 
-    def _main_branch(self, ctx: Any) -> str:
+    def _main_branch(self, ctx: HostContext) -> str:
         ran = self._run(ctx, ["ls-remote", "--symref", self.repo, "HEAD"], None)
         words = ran.out.split()
         return words[1].rpartition("refs/heads/")[2] if words[:1] == ["ref:"] else "master"
 
-    def _ask(self, ctx: Any, *words: str) -> str:
+    def _ask(self, ctx: HostContext, *words: str) -> str:
         return str(
             ctx.run([self._git, *words], cwd=self._dest, env=self._environment()).out.strip()
         )
 
-    def _do(self, ctx: Any, *words: str) -> None:
+    def _do(self, ctx: HostContext, *words: str) -> None:
         self._run(ctx, list(words), self._dest)
 
-    def _run(self, ctx: Any, words: list[str], folder: str | None) -> Any:
+    def _run(self, ctx: HostContext, arguments: list[str], folder: str | None) -> Any:
         ran = ctx.run(
-            [self._git, *words], cwd=folder, env=self._environment(), live=words[0] == "clone"
+            [self._git, *arguments],
+            cwd=folder,
+            env=self._environment(),
+            live=arguments[0] == "clone",
+            umask=umask_of(self.umask),
         )
         if ran.rc:
-            what = f"Failed to checkout {self.version}: " if words[0] == "checkout" else ""
+            what = f"Failed to checkout {self.version}: " if arguments[0] == "checkout" else ""
             raise Failed(
                 what + (ran.err or ran.out).strip(),
                 rc=ran.rc,
-                cmd=" ".join([self._git, *words]),
+                cmd=" ".join([self._git, *arguments]),
                 stdout=ran.out,
                 stderr=ran.err,
             )

@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 
@@ -20,8 +21,12 @@ class Group(Module):
     state: Literal["present", "absent"] = "present"  # whether it should exist
     system: bool = False  # give a new group a number from the system's range
     non_unique: bool = False  # the number may belong to another group too
+    force: bool = False  # with absent, also when it is the first group of a user
+    local: bool = False  # use libuser's tools, where groups come from a directory service too
+    gid_min: int | None = None  # the least number for a new group
+    gid_max: int | None = None  # the highest number for a new group
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: HostContext) -> State | None:
         import grp
 
         try:
@@ -29,23 +34,30 @@ class Group(Module):
         except KeyError:
             return None
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
+    def desired(self, ctx: HostContext, found: State | None) -> State | None:
         if self.state == "absent":
             return None
         return {} if self.gid is None else {"gid": self.gid}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         if change.after is None:
-            run_tool(ctx, ["groupdel", self.name])
+            forced = ["-f"] if self.force and not self.local else []
+            run_tool(ctx, [self._tool("groupdel"), *forced, self.name])
             return
         gid = change.after.get("gid")
         words = [] if gid is None else ["-g", str(gid), *(["-o"] if self.non_unique else [])]
         if change.before is None:
-            run_tool(ctx, ["groupadd", *words, *(["-r"] if self.system else []), self.name])
+            words += ["-r"] if self.system else []
+            for name, value in (("GID_MIN", self.gid_min), ("GID_MAX", self.gid_max)):
+                words += ["-K", f"{name}={value}"] if value is not None else []
+            run_tool(ctx, [self._tool("groupadd"), *words, self.name])
         else:
-            run_tool(ctx, ["groupmod", *words, self.name])
+            run_tool(ctx, [self._tool("groupmod"), *words, self.name])
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def _tool(self, name: str) -> str:
+        return f"l{name}" if self.local else name
+
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         found = self.observe(ctx) if self.state == "present" else None
         return {
             "name": self.name,

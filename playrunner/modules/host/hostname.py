@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 FILE = "/etc/hostname"
@@ -25,16 +26,16 @@ class Hostname(Module):
     # Systemd for hostnamectl; otherwise the name is set directly and /etc/hostname kept
     use: str | None = None
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: HostContext) -> State | None:
         kept = [
             line.strip() for line in read_lines(FILE) if line.strip() and not line.startswith("#")
         ]
         return {"now": os.uname().nodename, "kept": kept[0] if kept else ""}
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
+    def desired(self, ctx: HostContext, found: State | None) -> State | None:
         return {"now": self.name, "kept": self.name}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         after = change.after or {}
         systemd = self.use in (None, "systemd") and os.path.isdir("/run/systemd/system")
         control = program("hostnamectl") if systemd else None
@@ -54,7 +55,7 @@ class Hostname(Module):
 
             socket.sethostname(after["now"])
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         short, _, domain = self.name.partition(".")
         return {
             "name": self.name,

@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 
@@ -25,39 +26,48 @@ class KnownHosts(LinesOfFile):
     hash_host: bool = False  # write the name hashed
     state: Literal["present", "absent"] = "present"  # whether the key should be known
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: HostContext) -> State | None:
         if self.state == "present" and not self.key:
             raise Failed("No key specified when adding a host")
-        lines = [text.strip() for text in (self.key or "").splitlines()]
-        self._wanted = [Entry(text) for text in lines if text and text[0] != "#"]
-        for entry in self._wanted:
+        if "," in self.name:
+            raise Failed(
+                "Comma separated list of names is not supported. Please pass a single name to"
+                " lookup in the known_hosts file."
+            )
+        for entry in self._wanted():
             if not entry.kind:
                 raise Failed(f"not a line of known_hosts (host, key type, key): {entry.text}")
             if not entry.names(self.name):
-                raise Failed(
-                    f"Host parameter does not match hashed host field in supplied key: {self.name}"
-                    f" is not in {entry.hosts}"
-                )
+                raise Failed("Host parameter does not match hashed host field in supplied key")
         return super().observe(ctx)
+
+    def _wanted(self) -> list[Entry]:
+        lines = [text.strip() for text in (self.key or "").splitlines()]
+        return [Entry(text) for text in lines if text and text[0] != "#"]
 
     def file(self) -> str:
         return os.path.realpath(_paths.expanded(self.path))
 
-    def edited(self, lines: list[str]) -> list[str]:
+    def edited(self, ctx: HostContext, lines: list[str]) -> list[str]:
         entries = [Entry(text) for text in lines]
         ours = [entry for entry in entries if entry.names(self.name)]
         if self.state == "absent":
-            keys = {entry.identity for entry in self._wanted}
+            keys = {entry.identity for entry in self._wanted()}
             return [
                 entry.text
                 for entry in entries
                 if entry not in ours or (keys and entry.identity not in keys)
             ]
         fresh = [
-            entry for entry in self._wanted if not any(self._same(entry, there) for there in ours)
+            entry for entry in self._wanted() if not any(self._same(entry, there) for there in ours)
         ]
-        replaced = {entry.kind for entry in fresh}
-        kept = [entry.text for entry in entries if entry not in ours or entry.kind not in replaced]
+        # A line with another marker (@cert-authority, @revoked) is about another key.
+        replaced = {(entry.marker, entry.kind) for entry in fresh}
+        kept = [
+            entry.text
+            for entry in entries
+            if entry not in ours or (entry.marker, entry.kind) not in replaced
+        ]
         return kept + [entry.hashed(self.name) if self.hash_host else entry.text for entry in fresh]
 
     def _same(self, wanted: Entry, there: Entry) -> bool:
@@ -65,13 +75,13 @@ class KnownHosts(LinesOfFile):
             self.hash_host or wanted.is_hashed
         )
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         folder = os.path.dirname(self.file())
         if self.path.startswith("~/.ssh/") and not os.path.isdir(folder):
             _paths.make_folders(folder, {"mode": "0700"})
         super().apply(ctx, change)
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         return {
             **_paths.facts(self.file()),
             "name": self.name,

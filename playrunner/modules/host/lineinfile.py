@@ -9,7 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
-    from playrunner.hostside.state import Change
+    from playrunner.hostside.host_context import HostContext
+    from playrunner.hostside.state import Change, State
 
 
 class Lineinfile(Edited):
@@ -28,17 +29,15 @@ class Lineinfile(Edited):
     firstmatch: bool = False  # the first match counts, not the last
     create: bool = False  # make the file when it is not there
 
-    _removed = 0
-
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> Optional[str]:
-        for one, other in (
+        for first, second in (
             ("insertbefore", "insertafter"),
             ("regexp", "search_string"),
             ("backrefs", "search_string"),
         ):
-            if arguments.get(one) and arguments.get(other):
-                return f"parameters are mutually exclusive: {one}|{other}"
+            if arguments.get(first) and arguments.get(second):
+                return f"parameters are mutually exclusive: {first}|{second}"
         if arguments.get("state") == "absent":
             if all(arguments.get(name) is None for name in ("line", "regexp", "search_string")):
                 return "one of line, search_string, or regexp is required with state=absent"
@@ -48,36 +47,57 @@ class Lineinfile(Edited):
             return "regexp is required with backrefs=true"
         return None
 
-    def said_of_missing(self) -> Optional[str]:
+    def message_when_missing(self) -> Optional[str]:
         return "file not present" if self.state == "absent" else None
 
-    def edited(self, text: str) -> tuple[str, str]:
-        complaint = self.check(self.__dict__)
-        if complaint:
-            raise Failed(complaint)
+    def observe(self, ctx: HostContext) -> Optional[State]:
+        for argument, called in (
+            ("regexp", "regular expression"),
+            ("search_string", "search string"),
+        ):
+            if getattr(self, argument) == "":
+                ctx.warn(
+                    f"The {called} is an empty string, which will match every line in the file."
+                    " This may have unintended consequences, such as replacing the last line in"
+                    " the file rather than appending."
+                    + (
+                        " If this is desired, use '^' to match every line in the file and avoid"
+                        " this warning."
+                        if argument == "regexp"
+                        else ""
+                    )
+                )
+        return super().observe(ctx)
+
+    def edited(self, text: str, exists: bool) -> tuple[str, str]:
+        problem = self.check(self.__dict__)
+        if problem:
+            raise Failed(problem)
         lines = lines_of(text)
-        said = (
-            self._without(lines) if self.state == "absent" else self._with(lines, self.line or "")
-        )
-        return "".join(lines), said
+        if self.state == "absent":
+            kept = self._without(lines)
+            removed = len(lines) - len(kept)
+            return "".join(kept), f"{removed} line(s) removed" if removed else ""
+        message = self._with(lines, self.line or "")
+        return "".join(lines), message
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        shown = {"msg": self._said, "backup": self._backup_file}
-        if self.state == "absent" and self._said != "file not present":
-            shown["found"] = self._removed  # type: ignore[assignment]
-        return shown
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
+        edit = ctx.memory.get("edit")
+        values = {
+            "msg": edit.message if edit else "",
+            "backup": ctx.memory.get("backup_file", ""),
+        }
+        if edit and self.state == "absent" and "data" in ctx.memory:
+            values["found"] = len(lines_of(edit.old)) - len(lines_of(edit.new))
+        return values
 
-    def _without(self, lines: list[str]) -> str:
+    def _without(self, lines: list[str]) -> list[str]:
         if self.regexp is not None:
             pattern = compiled(self.regexp, "regexp")
-            kept = [line for line in lines if not pattern.search(line)]
-        elif self.search_string is not None:
-            kept = [line for line in lines if self.search_string not in line]
-        else:
-            kept = [line for line in lines if bare(line) != self.line]
-        self._removed = len(lines) - len(kept)
-        lines[:] = kept
-        return f"{self._removed} line(s) removed" if self._removed else ""
+            return [line for line in lines if not pattern.search(line)]
+        if self.search_string is not None:
+            return [line for line in lines if self.search_string not in line]
+        return [line for line in lines if bare(line) != self.line]
 
     def _with(self, lines: list[str], line: str) -> str:
         at, match = self._replaceable(lines)
@@ -99,9 +119,9 @@ class Lineinfile(Edited):
     def _replaceable(self, lines: list[str]) -> tuple[Optional[int], Any]:
         """Which line regexp or search_string chooses, and the match."""
         pattern = compiled(self.regexp, "regexp") if self.regexp is not None else None
-        found: tuple[Optional[int], Any] = (None, None)
+        chosen: tuple[Optional[int], Any] = (None, None)
         if pattern is None and self.search_string is None:
-            return found
+            return chosen
         for number, text in enumerate(lines):
             match = (
                 pattern.search(text)
@@ -109,19 +129,19 @@ class Lineinfile(Edited):
                 else self.search_string is not None and self.search_string in text
             )
             if match:
-                found = (number, match)
+                chosen = (number, match)
                 if self.firstmatch:
                     break
-        return found
+        return chosen
 
     def _insert(self, lines: list[str], line: str) -> str:
-        place = self._place_for_new(lines)
-        if place > 0 and not lines[place - 1].endswith("\n"):
-            lines[place - 1] += "\n"
-        lines.insert(place, line + "\n")
+        index = self._index_for_new(lines)
+        if index > 0 and not lines[index - 1].endswith("\n"):
+            lines[index - 1] += "\n"
+        lines.insert(index, line + "\n")
         return "line added"
 
-    def _place_for_new(self, lines: list[str]) -> int:
+    def _index_for_new(self, lines: list[str]) -> int:
         if "BOF" in (self.insertbefore, self.insertafter):
             return 0
         beside = self.insertbefore if self.insertbefore is not None else self.insertafter

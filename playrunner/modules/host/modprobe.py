@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 LOADED_AT_START, OPTIONS = "/etc/modules-load.d", "/etc/modprobe.d"
@@ -26,11 +27,11 @@ class Modprobe(Module):
     # Also at every start; disabled leaves that alone
     persistent: Literal["disabled", "present", "absent"] = "disabled"
 
-    def observe(self, ctx: Any) -> State | None:
-        found: State = {"loaded": self._is_loaded()}
+    def observe(self, ctx: HostContext) -> State | None:
+        state: State = {"loaded": self._is_loaded()}
         if self.persistent != "disabled":
-            found["at_start"] = self.name in read_lines(self._file(LOADED_AT_START))
-            found["options"] = next(
+            state["at_start"] = self.name in read_lines(self._file(LOADED_AT_START))
+            state["options"] = next(
                 (
                     line.partition(self.name)[2].strip()
                     for line in read_lines(self._file(OPTIONS))
@@ -38,16 +39,16 @@ class Modprobe(Module):
                 ),
                 "",
             )
-        return found
+        return state
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
+    def desired(self, ctx: HostContext, current: State | None) -> State | None:
         wanted: State = {"loaded": self.state == "present"}
         if self.persistent != "disabled":
             present = self.persistent == "present"
             wanted.update(at_start=present, options=self.params if present else "")
         return wanted
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         after = change.after or {}
         if change.touches("loaded"):
             tool = needed("modprobe", "it belongs to the package kmod")
@@ -66,7 +67,7 @@ class Modprobe(Module):
                 f"options {self.name} {after['options']}" if after["options"] else "",
             )
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         return {"name": self.name, "params": self.params, "state": self.state}
 
     def _file(self, folder: str) -> str:
@@ -85,7 +86,7 @@ class Modprobe(Module):
         )
 
 
-def _keep(ctx: Any, path: str, line: str) -> None:
+def _keep(ctx: HostContext, path: str, line: str) -> None:
     if line:
         write_lines(ctx, path, [line])
     elif os.path.exists(path):

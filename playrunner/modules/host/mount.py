@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 
@@ -46,11 +47,14 @@ class Mount(Module):
             return f"state is {state} but all of the following are missing: {', '.join(missing)}"
         return None
 
-    def observe(self, ctx: Any) -> State | None:
+    @property
+    def _path(self) -> str:
+        return os.path.realpath(expanded(self.path)) if self.path != "none" else self.path
+
+    def observe(self, ctx: HostContext) -> State | None:
         complaint = self.check({name: getattr(self, name) for name in ("state", "src", "fstype")})
         if complaint:
             raise Failed(complaint)
-        self._path = os.path.realpath(expanded(self.path)) if self.path != "none" else self.path
         return {
             "entry": _fstab.entry(self.fstab, self._entry()[1]),
             "mounted": _fstab.is_mounted(self._path),
@@ -58,8 +62,8 @@ class Mount(Module):
             "fresh": False,
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
-        there = found or {}
+    def desired(self, ctx: HostContext, found: State | None) -> State | None:
+        mounted = found or {}
         if self.state == "present":
             return {"entry": self._entry()}
         if self.state == "mounted":
@@ -74,11 +78,11 @@ class Mount(Module):
         # A place that the table does not know stays as it is, mounted or not, as with Ansible.
         return (
             {**gone, "mounted": False, "folder": False}
-            if self.state == "absent" and there["entry"]
+            if self.state == "absent" and mounted["entry"]
             else gone
         )
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         before, after = change.observed or {}, change.after or {}
         if self.state == "remounted" and not before["mounted"]:
             raise Failed(f"Error remounting {self._path}: it is not mounted; use state: mounted")
@@ -86,10 +90,10 @@ class Mount(Module):
             os.makedirs(self._path, exist_ok=True)
         if change.touches("entry"):
             if self.backup and os.path.exists(self.fstab):
-                self._backup = backup_of(ctx, self.fstab)
+                ctx.memory["backup_file"] = backup_of(ctx, self.fstab)
             _fstab.put(ctx, self.fstab, self._entry()[1], after["entry"])
         try:
-            self._bring_mount(ctx, change, before, after)
+            self._apply_mount(ctx, change, before, after)
         except Failed:
             if change.touches("entry"):
                 _fstab.put(ctx, self.fstab, self._entry()[1], before["entry"])
@@ -97,22 +101,22 @@ class Mount(Module):
         if after.get("folder") is False and before["folder"]:
             os.rmdir(self._path)
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        told: dict[str, Any] = {
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
+        values: dict[str, Any] = {
             "name": self.path,
             "fstab": self.fstab,
             "opts": self._entry()[3],
             "boot": self.boot,
             "dump": self.dump,
             "passno": self.passno,
-            "backup_file": getattr(self, "_backup", ""),
+            "backup_file": ctx.memory.get("backup_file", ""),
         }
         return {
-            **told,
+            **values,
             **{name: getattr(self, name) for name in ("src", "fstype") if getattr(self, name)},
         }
 
-    def _bring_mount(self, ctx: Any, change: Change, before: State, after: State) -> None:
+    def _apply_mount(self, ctx: HostContext, change: Change, before: State, after: State) -> None:
         if after.get("mounted") is False and before["mounted"]:
             self._run(ctx, ["umount", self._path], "unmounting")
         elif (
@@ -124,7 +128,7 @@ class Mount(Module):
         elif after.get("mounted") and not before["mounted"]:
             self._run(ctx, self._mount_words(), "mounting")
 
-    def _remount(self, ctx: Any) -> None:
+    def _remount(self, ctx: HostContext) -> None:
         table = _fstab.entry(self.fstab, self._entry()[1])
         options = self._entry()[3] if self.src else table[3] if table else ""
         try:
@@ -168,7 +172,7 @@ class Mount(Module):
             self.passno,
         ]
 
-    def _run(self, ctx: Any, words: list[str], doing: str) -> None:
+    def _run(self, ctx: HostContext, words: list[str], doing: str) -> None:
         ran = ctx.run(
             [needed(words[0], "it belongs to util-linux"), *words[1:]], env={"LC_ALL": "C"}
         )

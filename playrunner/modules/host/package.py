@@ -9,52 +9,74 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
+
+_OWN = ("name", "state", "use")
 
 
 class Package(Module):
-    """Packages, through apt, dnf or yum: whichever the host has."""
+    """Packages, through apt, dnf or yum: whichever the host has. Other arguments go to that
+    manager's module, which must know them."""
 
+    aliases = {"pkg": "name"}
     name: list[Any]  # the packages, by the names this host's manager knows
     # installed, newest or gone
     state: Literal["present", "installed", "latest", "absent", "removed"] = "present"
     # Which manager; auto finds out
     use: Literal["auto", "apt", "dnf", "dnf4", "dnf5", "yum"] = "auto"
-    update_cache: bool = False  # fetch the package lists first
+    update_cache: bool | None = None  # fetch the package lists first
+    allow_downgrade: bool | None = None  # an older version may replace a newer one
+    autoremove: bool | None = None  # also remove what was installed for others only
+    lock_timeout: int | None = None  # seconds to wait for the package database
+    cache_valid_time: int | None = None  # with apt: seconds for which lists are good enough
+    install_recommends: bool | None = None  # with apt: also install what packages recommend
+    default_release: str | None = None  # with apt: prefer this release
+    purge: bool | None = None  # with apt: remove configuration files too
+    only_upgrade: bool | None = None  # with apt: leave packages that are not installed alone
+    allow_unauthenticated: bool | None = None  # with apt: install what is not signed
+    dpkg_options: str | None = None  # with apt: how questions about files are settled
+    force: bool | None = None  # with apt: whatever stands against it
+    enablerepo: list[Any] | None = None  # with dnf: repositories to use for this step only
+    disablerepo: list[Any] | None = None  # with dnf: repositories to leave out
+    disable_gpg_check: bool | None = None  # with dnf: install what is not signed
+    install_weak_deps: bool | None = None  # with dnf: also install what packages recommend
+    update_only: bool | None = None  # with dnf: leave packages that are not installed alone
+    exclude: list[Any] | None = None  # with dnf: packages to leave alone
+    allowerasing: bool | None = None  # with dnf: packages in the way may be removed
+    nobest: bool | None = None  # with dnf: an older version is good enough
+    skip_broken: bool | None = None  # with dnf: leave out what cannot be installed
 
-    def observe(self, ctx: Any) -> State | None:
-        self._module: Module = self._chosen()(
-            name=self.name, state=self.state, update_cache=self.update_cache
-        )
-        return self._module.observe(ctx)
+    def observe(self, ctx: HostContext) -> State | None:
+        manager = self.use if self.use != "auto" else self._present()
+        chosen = _module_of(manager)
+        asked = {
+            name: getattr(self, name)
+            for name in self.__class__.__annotations__
+            if name not in _OWN and getattr(self, name) is not None
+        }
+        unknown = sorted(name for name in asked if not hasattr(chosen, name))
+        if unknown:
+            raise Failed(f"Unsupported parameters for ({manager}) module: {', '.join(unknown)}")
+        module = ctx.memory["module"] = chosen(name=self.name, state=self.state, **asked)
+        return module.observe(ctx)
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
-        return self._module.desired(ctx, found)
+    def desired(self, ctx: HostContext, found: State | None) -> State | None:
+        module: Module = ctx.memory["module"]
+        return module.desired(ctx, found)
 
-    def apply(self, ctx: Any, change: Change) -> None:
-        self._module.apply(ctx, change)
+    def apply(self, ctx: HostContext, change: Change) -> None:
+        ctx.memory["module"].apply(ctx, change)
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        return self._module.returns(ctx, change)
-
-    def _chosen(self) -> type[Module]:
-        use = self.use if self.use != "auto" else self._present()
-        if use == "apt":
-            from playrunner.modules.host.apt import Apt
-
-            return Apt
-        if use == "yum":
-            from playrunner.modules.host.yum import Yum
-
-            return Yum
-        from playrunner.modules.host.dnf import Dnf
-
-        return Dnf
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
+        module: Module = ctx.memory["module"]
+        return module.returns(ctx, change)
 
     def _present(self) -> str:
         for manager, programs in (
             ("apt", ("apt-get",)),
-            ("dnf", ("dnf", "dnf5")),
+            ("dnf", ("dnf",)),
+            ("dnf5", ("dnf5",)),
             ("yum", ("yum",)),
         ):
             if program(*programs):
@@ -62,3 +84,21 @@ class Package(Module):
         raise Failed(
             "no package manager that is supported was found on this host: apt-get, dnf or yum"
         )
+
+
+def _module_of(manager: str) -> type[Module]:
+    if manager == "apt":
+        from playrunner.modules.host.apt import Apt
+
+        return Apt
+    if manager == "yum":
+        from playrunner.modules.host.yum import Yum
+
+        return Yum
+    if manager == "dnf5":
+        from playrunner.modules.host.dnf5 import Dnf5
+
+        return Dnf5
+    from playrunner.modules.host.dnf import Dnf
+
+    return Dnf

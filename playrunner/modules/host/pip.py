@@ -6,6 +6,7 @@ import os
 
 from playrunner.hostside.module import Failed, Module
 from playrunner.modules.host import _requirements
+from playrunner.modules.host._modes import umask_of
 from playrunner.modules.host._packages import program
 from playrunner.modules.host._paths import expanded, remove
 
@@ -13,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 UNDECIDED = "as pip decides"  # pip alone knows whether what is installed will do
@@ -26,7 +28,7 @@ class Pip(Module):
     ] = []  # packages: name, name==version, name[extra]>=version, an address or a path
     version: str | None = None  # the version of the one package named
     requirements: str | None = None  # a requirements file on the host
-    # installed, gone, newest or anew
+    # installed, removed, newest, or installed again
     state: Literal["present", "absent", "latest", "forcereinstall"] = "present"
     virtualenv: str | None = None  # the environment to install into; made when it is not there
     # What makes it; virtualenv, or python3 -m venv where there is none
@@ -38,6 +40,7 @@ class Pip(Module):
     editable: bool = False  # install from a working copy
     chdir: str | None = None  # run pip in this folder
     break_system_packages: bool = False  # install beside the distribution's own packages
+    umask: str | None = None  # the umask for what is installed, such as "0022"
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> Optional[str]:
@@ -49,29 +52,34 @@ class Pip(Module):
             return "nothing to install; give name or requirements"
         return None
 
-    def observe(self, ctx: Any) -> State | None:
-        self._env = expanded(self.virtualenv) if self.virtualenv else None
-        self._output: dict[str, str] = {}
-        found: State = {"packages": {}}
+    @property
+    def _env(self) -> Optional[str]:
+        return expanded(self.virtualenv) if self.virtualenv else None
+
+    def observe(self, ctx: HostContext) -> State | None:
+        state: State = {"packages": {}}
         if self._env:
-            found["virtualenv"] = (
+            state["virtualenv"] = (
                 "present"
                 if os.path.exists(os.path.join(self._env, "bin", "activate"))
                 else "absent"
             )
-        self._there = {} if found.get("virtualenv") == "absent" else self._listed(ctx)
+        installed = {} if state.get("virtualenv") == "absent" else self._listed(ctx)
         for text in self._asked():
-            found["packages"][text] = self._there.get(_requirements.package_of(text))
-        return found
+            state["packages"][text] = installed.get(_requirements.package_of(text))
+        return state
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
-        wanted: State = {"packages": {text: self._wanted(text) for text in self._asked()}}
+    def desired(self, ctx: HostContext, current: State | None) -> State | None:
+        installed = (current or {})["packages"]
+        wanted: State = {
+            "packages": {text: self._wanted(text, installed[text]) for text in self._asked()}
+        }
         if self._env:
             wanted["virtualenv"] = "present"
         return wanted
 
-    def apply(self, ctx: Any, change: Change) -> None:
-        self._output = {"stdout": "", "stderr": ""}
+    def apply(self, ctx: HostContext, change: Change) -> None:
+        ctx.memory["output"] = {"stdout": "", "stderr": ""}
         after = change.after or {}
         if after.get("virtualenv") == "absent" and self._env:
             remove(self._env)
@@ -96,18 +104,18 @@ class Pip(Module):
                 ),
             )
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        told: dict[str, Any] = {
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
+        values: dict[str, Any] = {
             "name": _requirements.listed(self.name) or None,
             "version": self.version,
             "state": self.state,
             "requirements": self.requirements,
             "virtualenv": self.virtualenv,
-            "cmd": getattr(self, "_command", None),
+            "cmd": ctx.memory.get("command"),
         }
-        output = self._output
+        output = ctx.memory.get("output")
         if output:
-            told.update(
+            values.update(
                 output,
                 changed=change.touches("virtualenv")
                 or any(
@@ -115,7 +123,7 @@ class Pip(Module):
                     for sign in ("Successfully installed", "Successfully uninstalled")
                 ),
             )
-        return told
+        return values
 
     def _asked(self) -> list[str]:
         names = _requirements.listed(self.name)
@@ -130,33 +138,36 @@ class Pip(Module):
             ),
         ]
 
-    def _wanted(self, text: str) -> Optional[str]:
-        there = self._there.get(_requirements.package_of(text))
+    def _wanted(self, text: str, installed: Optional[str]) -> Optional[str]:
         if self.state == "absent":
             return None
-        if self.state == "present" and there is not None and _requirements.met_by(text, there):
-            return there
+        if (
+            self.state == "present"
+            and installed is not None
+            and _requirements.met_by(text, installed)
+        ):
+            return installed
         return UNDECIDED
 
     def _with_version(self, text: str, wanted: str) -> str:
         return text if wanted == UNDECIDED else f"{_requirements.package_of(text)}=={wanted}"
 
     def _install_words(self, packages: list[str]) -> list[str]:
-        words = [
+        arguments = [
             "install",
             *{"latest": ["-U"], "forcereinstall": ["-U", "--force-reinstall"]}.get(self.state, []),
         ]
-        words += ["--break-system-packages"] if self.break_system_packages else []
-        words += _requirements.words(self.extra_args)
+        arguments += ["--break-system-packages"] if self.break_system_packages else []
+        arguments += _requirements.words(self.extra_args)
         if self.requirements:
-            words += ["-r", expanded(self.requirements)]
+            arguments += ["-r", expanded(self.requirements)]
             packages = [text for text in packages if text in _requirements.listed(self.name)]
         return [
-            *words,
+            *arguments,
             *(word for text in packages for word in (["-e", text] if self.editable else [text])),
         ]
 
-    def _make_environment(self, ctx: Any) -> None:
+    def _make_environment(self, ctx: HostContext) -> None:
         given = _requirements.words(self.virtualenv_command)
         tool = program("virtualenv")
         python = self.virtualenv_python or program("python3") or "python3"
@@ -166,17 +177,21 @@ class Pip(Module):
             command += ["-p", self.virtualenv_python]
         self._run(ctx, [*command, self._env or ""])
 
-    def _pip(self, ctx: Any, words: list[str]) -> None:
-        self._command = [*self._program(), *words]
-        ran = self._run(ctx, self._command)
-        self._output = {
-            "stdout": self._output["stdout"] + ran.out,
-            "stderr": self._output["stderr"] + ran.err,
+    def _pip(self, ctx: HostContext, words: list[str]) -> None:
+        command = ctx.memory["command"] = [*self._program(), *words]
+        ran, before = self._run(ctx, command), ctx.memory["output"]
+        ctx.memory["output"] = {
+            "stdout": before["stdout"] + ran.out,
+            "stderr": before["stderr"] + ran.err,
         }
 
-    def _run(self, ctx: Any, command: list[str]) -> Any:
+    def _run(self, ctx: HostContext, command: list[str]) -> Any:
         ran = ctx.run(
-            command, cwd=self.chdir, live=True, env={"PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+            command,
+            cwd=self.chdir,
+            live=True,
+            env={"PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+            umask=umask_of(self.umask),
         )
         if ran.rc:
             raise Failed(
@@ -191,15 +206,15 @@ class Pip(Module):
     def _program(self) -> list[str]:
         if self._env:
             return [os.path.join(self._env, "bin", "pip")]
-        found = program(self.executable) if self.executable else program("pip3", "pip")
-        if found is None:
+        path = program(self.executable) if self.executable else program("pip3", "pip")
+        if path is None:
             raise Failed(
                 f"Unable to find {self.executable or 'pip3 or pip'} on this host; install it first,"
                 " for instance with package: name=python3-pip"
             )
-        return [found]
+        return [path]
 
-    def _listed(self, ctx: Any) -> dict[str, str]:
+    def _listed(self, ctx: HostContext) -> dict[str, str]:
         ran = ctx.run(
             [*self._program(), "list", "--format=freeze", "--disable-pip-version-check"],
             cwd=self.chdir,

@@ -5,10 +5,6 @@ from __future__ import annotations
 from playrunner.hostside.module import Failed
 from playrunner.modules.host._text import Edited, compiled
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 class Replace(Edited):
     """Every match of a pattern in a file replaced."""
@@ -19,11 +15,10 @@ class Replace(Edited):
     before: str | None = None  # only what comes before this pattern
     encoding: str = "utf-8"  # how the file's text is written
 
-    def observe(self, ctx: Any) -> Any:
-        self.encoding_used = self.encoding
-        return super().observe(ctx)
+    def text_encoding(self) -> str:
+        return self.encoding
 
-    def edited(self, text: str) -> tuple[str, str]:
+    def edited(self, text: str, exists: bool) -> tuple[str, str]:
         import re
 
         pattern = compiled(self.regexp, "regexp", re.MULTILINE)
@@ -36,7 +31,9 @@ class Replace(Edited):
         try:
             new, count = pattern.subn(self.replace, text[start:end])
         except re.error as error:
-            raise Failed(f"replace does not fit regexp: {self.replace}: {error}") from None
+            raise Failed(
+                f"Unable to process replace due to error: {error}: {self.replace}"
+            ) from None
         if not count or new == text[start:end]:
             return text, ""
         return text[:start] + new + text[end:], f"{count} replacements made"

@@ -1,4 +1,4 @@
-"""host.script: a script of the controller, run on the host and taken away again."""
+"""host.script: a script of the controller, run on the host and then removed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
+
 
 class Script(Guarded):
-    """A script of the controller, sent to the host, run there and taken away again."""
+    """A script of the controller, sent to the host, run there and then removed."""
 
     free_form = "cmd"
     ships = "cmd"
@@ -22,19 +24,21 @@ class Script(Guarded):
     script: Any = None  # the script itself, put here by the controller
     # What runs it, such as python3; its first line decides when not given
     executable: str | None = None
+    # No runs a script that is encrypted with vault as it is; otherwise it is decrypted
+    decrypt: bool = True
 
-    def guard(self, ctx: Any) -> dict[str, Any] | None:
+    def guard(self, ctx: HostContext) -> dict[str, Any] | None:
         reason = self.reason_not_to()
         if reason is None:
             return None
         option = "creates" if reason.endswith(" exists") else "removes"
         return {"skipped": True, "msg": f"{reason}, matching {option} option"}
 
-    def act(self, ctx: Any) -> dict[str, Any]:
+    def act(self, ctx: HostContext) -> dict[str, Any]:
         from shlex import quote
 
         folder = self.folder()
-        path = _laid_down(ctx, self.script)
+        path = _write_script(ctx, self.script)
         try:
             words = [self.executable or "", quote(path), arguments_of(self.cmd)]
             result = run_and_tell(
@@ -56,8 +60,8 @@ def arguments_of(command: str) -> str:
     return command.partition(" ")[2].strip()
 
 
-def _laid_down(ctx: Any, shipment: Any) -> str:
-    if not isinstance(shipment, dict) or shipment.get("folder"):
+def _write_script(ctx: HostContext, file_sent: Any) -> str:
+    if not isinstance(file_sent, dict) or file_sent.get("folder"):
         raise Failed("the script to run must be a file on the controller")
     # The home comes first: hardened hosts mount /tmp so that nothing in it can be run.
     for folder in (os.path.join(os.path.expanduser("~"), ".playrunner"), "/tmp"):
@@ -69,7 +73,7 @@ def _laid_down(ctx: Any, shipment: Any) -> str:
             continue
         ctx.scrap(path)
         with os.fdopen(fd, "wb") as file:
-            file.write(ctx.blob(shipment))
+            file.write(ctx.blob(file_sent))
         return path
     raise Failed(
         "no folder on the host takes the script: neither ~/.playrunner nor /tmp can be written"

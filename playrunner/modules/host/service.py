@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 SCRIPTS = "/etc/init.d"
@@ -20,7 +21,11 @@ class Service(Module):
     """Something that runs in the background: through systemd where it runs, else through the
     scripts of /etc/init.d."""
 
-    aliases = {"args": "arguments"}
+    aliases = {
+        "args": "arguments",
+        "daemon-reload": "daemon_reload",
+        "daemon-reexec": "daemon_reexec",
+    }
     name: str  # the service
     # running, or started afresh
     state: Literal["started", "stopped", "restarted", "reloaded"] | None = None
@@ -30,20 +35,30 @@ class Service(Module):
     sleep: int | None = None  # accepted for Ansible's sake; a restart waits for the script
     # Who starts it, when it should not be found out
     use: Literal["auto", "systemd", "service", "sysvinit"] = "auto"
+    runlevel: str = "default"  # accepted for Ansible's sake; has a meaning on OpenRC only
+    # What only systemd knows: see the module systemd
+    daemon_reload: bool | None = None  # have systemd read its unit files first
+    daemon_reexec: bool | None = None  # have systemd start itself afresh first
+    masked: bool | None = None  # impossible to start
+    force: bool | None = None  # replace existing links when enabling
+    no_block: bool | None = None  # do not wait until it is done
+    scope: Literal["system", "user", "global"] | None = None  # whose units
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> str | None:
-        asked = arguments.get("state") or arguments.get("enabled") is not None
+        names = ("state", "enabled", "daemon_reload", "daemon_reexec", "masked")
+        asked = any(arguments.get(name) is not None for name in names)
         return None if asked else "nothing asked of the service; give state or enabled"
 
-    def observe(self, ctx: Any) -> State | None:
-        self._systemd: Any = None
-        if self.use == "systemd" or (self.use == "auto" and os.path.isdir("/run/systemd/system")):
-            from playrunner.modules.host.systemd import Systemd
-
-            self._systemd = Systemd(name=self.name, state=self.state, enabled=self.enabled)
-            found: State = self._systemd.observe(ctx)
-            return found
+    def observe(self, ctx: HostContext) -> State | None:
+        systemd = self._systemd()
+        if systemd:
+            return systemd.observe(ctx)
+        if self._for_systemd():
+            raise Failed(
+                "Unsupported parameters for (service) module:"
+                f" {', '.join(sorted(self._for_systemd()))}; systemd does not run on this host"
+            )
         if not os.access(os.path.join(SCRIPTS, self.name), os.X_OK):
             raise Failed(
                 f"Could not find the requested service {self.name}: host; systemd does not run"
@@ -55,20 +70,21 @@ class Service(Module):
             "fresh": False,
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
-        if self._systemd:
-            wanted: State = self._systemd.desired(ctx, found)
-            return wanted
-        wanted = {} if self.enabled is None else {"enabled": self.enabled}
+    def desired(self, ctx: HostContext, found: State | None) -> State | None:
+        systemd = self._systemd()
+        if systemd:
+            return systemd.desired(ctx, found)
+        target: State = {} if self.enabled is None else {"enabled": self.enabled}
         if self.state:
-            wanted["running"] = self.state != "stopped"
+            target["running"] = self.state != "stopped"
             if self.state in ("restarted", "reloaded"):
-                wanted["fresh"] = True
-        return wanted
+                target["fresh"] = True
+        return target
 
-    def apply(self, ctx: Any, change: Change) -> None:
-        if self._systemd:
-            self._systemd.apply(ctx, change)
+    def apply(self, ctx: HostContext, change: Change) -> None:
+        systemd = self._systemd()
+        if systemd:
+            systemd.apply(ctx, change)
             return
         after, before = change.after or {}, change.before or {}
         if change.touches("enabled"):
@@ -79,29 +95,45 @@ class Service(Module):
         elif change.touches("running"):
             self._do(ctx, "start" if after["running"] else "stop")
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        if self._systemd:
-            told: dict[str, Any] = self._systemd.returns(ctx, change)
-            return told
-        told = {"name": self.name}
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
+        systemd = self._systemd()
+        if systemd:
+            return systemd.returns(ctx, change)
+        values: dict[str, Any] = {"name": self.name}
         if self.state:
-            told["state"] = "stopped" if self.state == "stopped" else "started"
-        return told if self.enabled is None else {**told, "enabled": self.enabled}
+            values["state"] = "stopped" if self.state == "stopped" else "started"
+        return values if self.enabled is None else {**values, "enabled": self.enabled}
 
-    def _script(self, ctx: Any, verb: str, said: str = os.devnull) -> Any:
+    def _systemd(self) -> Module | None:
+        """The unit of systemd that this service is, where systemd starts it."""
+        if self.use == "systemd" or (self.use == "auto" and os.path.isdir("/run/systemd/system")):
+            from playrunner.modules.host.systemd import Systemd
+
+            return Systemd(
+                name=self.name, state=self.state, enabled=self.enabled, **self._for_systemd()
+            )
+        return None
+
+    def _for_systemd(self) -> dict[str, Any]:
+        names = ("daemon_reload", "daemon_reexec", "masked", "force", "no_block", "scope")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    def _script(self, ctx: HostContext, verb: str, output: str = os.devnull) -> Any:
         tool = program("service")
         words = [tool, self.name] if tool else [os.path.join(SCRIPTS, self.name)]
         # Not a pipe: a program left in the background may keep it open, and we would wait for its
         # end.
         words += [verb, *self.arguments.split()]
-        return ctx.run(["/bin/sh", "-c", 'exec "$@" >"$0" 2>&1', said, *words], env={"LC_ALL": "C"})
+        return ctx.run(
+            ["/bin/sh", "-c", 'exec "$@" >"$0" 2>&1', output, *words], env={"LC_ALL": "C"}
+        )
 
-    def _do(self, ctx: Any, verb: str) -> None:
+    def _do(self, ctx: HostContext, verb: str) -> None:
         from tempfile import NamedTemporaryFile
 
-        with NamedTemporaryFile(mode="r", errors="replace") as said:
-            ran = self._script(ctx, verb, said.name)
-            text = said.read().strip()
+        with NamedTemporaryFile(mode="r", errors="replace") as output:
+            ran = self._script(ctx, verb, output.name)
+            text = output.read().strip()
         if ran.rc:
             raise Failed(
                 text or f"{self.name} {verb} ended with {ran.rc}", rc=ran.rc, stdout=text, stderr=""
@@ -114,7 +146,7 @@ class Service(Module):
             name[:1] == "S" and name[3:] == self.name for name in os.listdir(level)
         )
 
-    def _enable(self, ctx: Any, enabled: bool) -> None:
+    def _enable(self, ctx: HostContext, enabled: bool) -> None:
         update, chkconfig = program("update-rc.d"), program("chkconfig")
         if update:
             commands = (

@@ -8,6 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
+
 GROUPS = ("hardware", "network", "virtual", "ohai", "facter")
 # What `min` means: always gathered unless it is taken out by name.
 LEAST = (
@@ -74,7 +76,7 @@ class Setup(Probe):
     fact_path: str = "/etc/ansible/facts.d"  # where the host keeps facts of its own
     gather_timeout: int = 10  # seconds a slow fact may take
 
-    def look(self, ctx: Any) -> dict[str, Any]:
+    def look(self, ctx: HostContext) -> dict[str, Any]:
         facts: dict[str, Any] = {}
         chosen = chosen_groups(self.gather_subset)
         from playrunner.modules.host import _facts_system

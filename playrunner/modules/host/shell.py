@@ -8,6 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
+
 
 class Shell(Guarded):
     """A line, or several, for a shell: pipes, globs, redirections and variables work."""
@@ -18,11 +20,11 @@ class Shell(Guarded):
     stdin: str | None = None  # text it reads from its standard input
     stdin_add_newline: bool = True  # end that text with a newline
 
-    def guard(self, ctx: Any) -> dict[str, Any] | None:
+    def guard(self, ctx: HostContext) -> dict[str, Any] | None:
         reason = self.reason_not_to()
         return skipped(self.cmd, reason, ctx.check) if reason else None
 
-    def act(self, ctx: Any) -> dict[str, Any]:
+    def act(self, ctx: HostContext) -> dict[str, Any]:
         return run_and_tell(
             ctx,
             self.cmd,

@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
+
 
 class Slurp(Probe):
     """A file's content, in base64."""
@@ -21,16 +23,18 @@ class Slurp(Probe):
 
     src: str  # the file to read
 
-    def look(self, ctx: Any) -> dict[str, Any]:
+    def look(self, ctx: HostContext) -> dict[str, Any]:
         import binascii
 
         source = expanded(self.src)
         if not os.path.exists(source):
-            raise Failed(f"file not found: {source}; check the path, or make the file first")
+            raise Failed(f"File not found: {source}")
         if os.path.isdir(source):
             raise Failed(
-                f"source is a directory and must be a file: {source}; find lists what is in it"
+                f"Source is a directory and must be a file: {source}; find lists what is in it"
             )
+        if not os.access(source, os.R_OK):
+            raise Failed(f"File is not readable: {source}")
         return {
             "content": binascii.b2a_base64(read_bytes(source), newline=False).decode(),
             "source": source,

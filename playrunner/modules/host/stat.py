@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
+
 _SNIFFED = 4096  # bytes that tell text from binary
 _GET_FLAGS = 0x80086601  # the request number of Linux for the attributes that lsattr shows
 _FLAGS = {
@@ -76,7 +78,7 @@ class Stat(Probe):
     get_mime: bool = True  # also tell text from binary
     get_attributes: bool = True  # also tell what lsattr shows
 
-    def look(self, ctx: Any) -> dict[str, Any]:
+    def look(self, ctx: HostContext) -> dict[str, Any]:
         path = expanded(self.path)
         try:
             info = os.stat(path) if self.follow else os.lstat(path)

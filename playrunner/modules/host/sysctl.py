@@ -10,8 +10,9 @@ from playrunner.modules.host._packages import needed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Literal, Optional
+    from typing import Literal, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 
@@ -27,7 +28,7 @@ class Sysctl(Module):
     reload: bool = True  # have the kernel read the file when it changed
     ignoreerrors: bool = False  # settings the kernel does not know are no failure
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: HostContext) -> State | None:
         if self.state == "present" and not (self.value or "").strip():
             raise Failed(
                 "value cannot be blank" if self.value is not None else "value cannot be None"
@@ -37,7 +38,7 @@ class Sysctl(Module):
             found["live"] = self._live()
         return found
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
+    def desired(self, ctx: HostContext, found: State | None) -> State | None:
         if self.state == "absent":
             return {"kept": None}
         value = _spelled((self.value or "").strip())
@@ -50,7 +51,7 @@ class Sysctl(Module):
             **({"live": " ".join(value.split())} if self.sysctl_set else {}),
         }
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         after = change.after or {}
         if change.touches("live") and after.get("live") is not None:
             self._run(ctx, ["-w", f"{self.name}={after['live']}"], "set")
@@ -72,7 +73,7 @@ class Sysctl(Module):
         except OSError:
             return None
 
-    def _run(self, ctx: Any, words: list[str], doing: str) -> None:
+    def _run(self, ctx: HostContext, words: list[str], doing: str) -> None:
         tool = needed("sysctl", "it belongs to the package procps")
         ran = ctx.run([tool, *(["-e"] if self.ignoreerrors else []), *words], env={"LC_ALL": "C"})
         if (ran.rc or "Invalid argument" in ran.err) and not self.ignoreerrors:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from playrunner.hostside.module import Action
+from playrunner.hostside.module import Action, Failed
 from playrunner.modules.host._content import refuse
 from playrunner.modules.host._paths import expanded, facts
 
@@ -12,9 +12,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from playrunner.hostside.host_context import HostContext
+
 
 class Tempfile(Action):
-    """A temporary file or directory with a name of its own; whoever makes it removes it."""
+    """A temporary file or directory with a name of its own; the playbook removes it."""
 
     state: Literal["file", "directory"] = "file"  # what to make
     # The folder to make it in; the host's own for temporary files when not given
@@ -22,9 +24,12 @@ class Tempfile(Action):
     prefix: str = "ansible."  # how the name begins
     suffix: str = ""  # how the name ends
 
-    def act(self, ctx: Any) -> dict[str, Any]:
+    def act(self, ctx: HostContext) -> dict[str, Any]:
         import tempfile
 
+        for name in ("prefix", "suffix"):
+            if os.path.basename(getattr(self, name)) != getattr(self, name):
+                raise Failed(f"{name} must be a valid file name component: {getattr(self, name)}")
         folder = expanded(self.path) if self.path else None
         try:
             if self.state == "directory":

@@ -8,8 +8,9 @@ from playrunner.modules.host._delivery import Delivered, entry_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Literal
+    from typing import Literal
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.modules.host._delivery import Entry
 
 
@@ -32,7 +33,7 @@ class Template(Delivered):
     comment_end_string: str = "#}"  # closes a comment
     output_encoding: Literal["utf-8"] = "utf-8"  # how the file is written
 
-    def entry(self, ctx: Any) -> Entry:
+    def entry(self, ctx: HostContext) -> Entry:
         text = self.content
         ending = self.newline_sequence.replace("\\r", "\r").replace("\\n", "\n")
         if ending != "\n":

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from playrunner.hostside.module import Failed
-from playrunner.modules.host._archive import Member, members_of
+from playrunner.modules.host._archive import Member, members_of, packed_owner, topmost
 from playrunner.modules.host._content import chunks_of, refuse, sha1_of, stat_of, write
+from playrunner.modules.host._labels import set_labels
 from playrunner.modules.host._modes import default_bits, octal
 from playrunner.modules.host._owners import set_attributes
 from playrunner.modules.host._paths import (
-    Placed,
     expanded,
     facts,
     first_missing,
@@ -18,11 +18,14 @@ from playrunner.modules.host._paths import (
     mode_state,
     remove,
 )
+from playrunner.modules.host._placed import Placed
+from playrunner.modules.host._tar_program import TarProgram, as_file, is_known
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 _SHOWN = 20  # names of different files that a state holds
@@ -39,45 +42,49 @@ class Unarchive(Placed):
     creates: str | None = None  # do nothing when this path exists
     exclude: list[str] = []  # members to leave out
     include: list[str] = []  # members to unpack, when not all
-    extra_opts: list[str] = []  # of tar's options, --strip-components=N
+    extra_opts: list[str] = []  # options of tar, such as --strip-components=1 or --transform=...
     keep_newer: bool = False  # leave files alone that are newer than those in the archive
     list_files: bool = False  # return the names of all members
     validate_certs: bool = True  # with a URL: check the server's certificate
-    # No sends a file that ansible-vault encrypts as it is; otherwise it is refused
+    copy: bool = True  # an older name for the opposite of remote_src
+    io_buffer_size: int = 65536  # accepted for Ansible's sake; it has no effect on the result
+    # No sends a file that is encrypted with vault as it is; otherwise it is decrypted
     decrypt: bool = True
 
-    _members = list["Member"]()
-    _handler = ""
-    _skipped = False
-
-    def observe(self, ctx: Any) -> Optional[State]:
+    def observe(self, ctx: HostContext) -> Optional[State]:
         if self.creates and os.path.exists(expanded(self.creates)):
-            self._skipped = True
+            ctx.memory["skipped"] = True
             return {"unpacked": True, "different": [], "missing": []}
         folder = self._folder()
         if not os.path.isdir(folder):
             raise Failed(f"dest '{folder}' must be an existing dir; make it first", dest=folder)
-        self._handler, members = self._read(ctx)
-        self._members = [
-            one for one in map(self._stripped, members) if one and self._chosen(one.name)
+        if not all(is_known(option) for option in self.extra_opts):
+            ctx.memory["handler"] = "TarArchive"
+            with self._as_file(ctx) as archive:
+                by_tar = self._tar(archive).differs(ctx)
+            ctx.memory["tar"] = by_tar
+            return {"unpacked": not by_tar, "different": [], "missing": []}
+        ctx.memory["handler"], packed = self._read(ctx)
+        members = ctx.memory["members"] = [
+            member for member in map(self._stripped, packed) if member and self._chosen(member.name)
         ]
-        for one in self._members:
-            if one.kind == "special":
+        for member in members:
+            if member.kind == "special":
                 raise Failed(
-                    f"the archive holds {one.name}, which is a device or a pipe; it is not"
+                    f"the archive holds {member.name}, which is a device or a pipe; it is not"
                     " unpacked. Leave it out with exclude"
                 )
-            self._refuse_way_out(one)
-        different = [one for one in self._members if self._differs(ctx, one)]
-        absent = [self._at(one) for one in different if not os.path.lexists(self._at(one))]
-        missing = _topmost([first_missing(path) or path for path in absent])
-        names = [one.name for one in different if os.path.lexists(self._at(one))]
+            self._refuse_way_out(member)
+        different = [member for member in members if self._differs(ctx, member)]
+        absent = [self._at(member) for member in different if not os.path.lexists(self._at(member))]
+        missing = topmost([first_missing(path) or path for path in absent])
+        names = [member.name for member in different if os.path.lexists(self._at(member))]
         return {"unpacked": not different, "different": names[:_SHOWN], "missing": missing}
 
-    def desired(self, ctx: Any, found: Optional[State]) -> Optional[State]:
+    def desired(self, ctx: HostContext, current: Optional[State]) -> Optional[State]:
         return {"unpacked": True, "different": [], "missing": []}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         after = change.after or {}
         if not after.get("unpacked"):
             for path in after.get("missing", ()):
@@ -88,43 +95,48 @@ class Unarchive(Placed):
                     dest=self.dest,
                 )
             return
+        if "tar" in ctx.memory:
+            self._unpack_by_tar(ctx)
+            return
         folders = []
         try:
-            for one in self._members:
-                self._refuse_way_out(one)  # a link that was unpacked a moment ago may lead out
-                if one.kind == "directory":
-                    os.makedirs(self._at(one), exist_ok=True)
-                    folders.append(one)
-                elif self._differs(ctx, one):
-                    self._unpack(ctx, one)
+            for member in ctx.memory["members"]:
+                self._refuse_way_out(member)  # a link that was unpacked a moment ago may lead out
+                if member.kind == "directory":
+                    os.makedirs(self._at(member), exist_ok=True)
+                    folders.append(member)
+                elif self._differs(ctx, member):
+                    self._unpack(ctx, member)
             # Last and from the inside out: unpacking into a folder changes its time, and may need
             # more than its mode allows.
-            for one in reversed(folders):
-                self._finish(ctx, one)
+            for member in reversed(folders):
+                self._finish(ctx, member)
         except OSError as error:
             refuse(error, error.filename if isinstance(error.filename, str) else self._folder())
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        if self._skipped:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
+        if ctx.memory.get("skipped"):
             return {"skipped": True, "msg": f"skipped, since {self.creates} exists"}
         source = self.src["name"] if isinstance(self.src, dict) else self.src
         shown = {
             "dest": self._folder(),
             "src": source,
-            "handler": self._handler,
+            "handler": ctx.memory["handler"],
             **facts(self._folder()),
         }
         if self.list_files:
-            shown["files"] = [one.name + "/" * (one.kind == "directory") for one in self._members]
+            shown["files"] = [
+                member.name + "/" * (member.kind == "directory") for member in ctx.memory["members"]
+            ]
         return shown
 
     def _folder(self) -> str:
         return expanded(self.dest).rstrip("/") or "/"
 
-    def _at(self, one: Member) -> str:
-        return self._folder() if one.name == "." else os.path.join(self._folder(), one.name)
+    def _at(self, member: Member) -> str:
+        return self._folder() if member.name == "." else os.path.join(self._folder(), member.name)
 
-    def _read(self, ctx: Any) -> tuple[str, list[Member]]:
+    def _read(self, ctx: HostContext) -> tuple[str, list[Member]]:
         if isinstance(self.src, dict):
             return members_of(self.src["name"], ctx.blob(self.src))
         if "://" in self.src:
@@ -145,22 +157,42 @@ class Unarchive(Placed):
             )
         return members_of(source)
 
-    def _stripped(self, one: Member) -> Optional[Member]:
+    def _as_file(self, ctx: HostContext) -> Any:
+        if isinstance(self.src, dict):
+            return as_file(ctx, None, ctx.blob(self.src))
+        if "://" in self.src:
+            raise Failed("extra_opts: fetch the archive with get_url first, then unpack it")
+        return as_file(ctx, expanded(self.src), b"")
+
+    def _tar(self, archive: str) -> TarProgram:
+        options = [f"--exclude={pattern}" for pattern in self.exclude]
+        options += ["--keep-newer-files"] if self.keep_newer else []
+        return TarProgram(archive, self._folder(), [*self.extra_opts, *options])
+
+    def _unpack_by_tar(self, ctx: HostContext) -> None:
+        with self._as_file(ctx) as archive:
+            tar = self._tar(archive)
+            tar.unpack(ctx)
+            for name in tar.names(ctx):
+                path = os.path.join(self._folder(), name)
+                info = stat_of(path)
+                if info is not None:
+                    kind = kind_of(info)
+                    current = {"kind": kind, "mode": octal(info.st_mode)}
+                    access = {**mode_state(self.mode, current, kind), **self.owner_state(ctx, None)}
+                    set_attributes(path, access)
+
+    def _stripped(self, member: Member) -> Optional[Member]:
         """The member under the name it gets when leading folders are to be dropped."""
         for option in self.extra_opts:
-            name, _, number = option.partition("=")
-            if name != "--strip-components" or not number.isdigit():
-                raise Failed(
-                    f"extra_opts: {option} is not supported; --strip-components=N is, and command"
-                    " can run tar"
-                )
-            parts = one.name.split("/")[int(number) :]
-            if not parts or one.name == ".":
+            number = option.partition("=")[2]
+            parts = member.name.split("/")[int(number) :]
+            if not parts or member.name == ".":
                 return None
-            one.name = "/".join(parts)
-            if one.kind == "hard":
-                one.target = "/".join(one.target.split("/")[int(number) :]) or "."
-        return one
+            member.name = "/".join(parts)
+            if member.kind == "hard":
+                member.target = "/".join(member.target.split("/")[int(number) :]) or "."
+        return member
 
     def _chosen(self, name: str) -> bool:
         from fnmatch import fnmatch
@@ -171,62 +203,64 @@ class Unarchive(Placed):
 
         return not among(self.exclude) and (not self.include or among(self.include))
 
-    def _wanted(self, ctx: Any, one: Member) -> State:
+    def _wanted(self, ctx: HostContext, member: Member) -> State:
         """Mode and owner the member should have."""
-        kind = "directory" if one.kind == "directory" else "file"
+        kind = "directory" if member.kind == "directory" else "file"
         umask = 0 if os.geteuid() == 0 else 0o777 & ~default_bits("directory")
         if os.geteuid() != 0 and kind == "file":
             umask |= 0o7000  # as tar does: only root's programs may come with another user's rights
-        as_packed = {"kind": kind, "mode": octal(one.mode & ~umask)}
+        as_packed = {"kind": kind, "mode": octal(member.mode & ~umask)}
+        path, labels = self._at(member), self.labels()
         return {
             "mode": as_packed["mode"],
             **mode_state(self.mode, as_packed, kind),
             **self.owner_state(ctx, None),
+            **labels.wanted(ctx, path, labels.observed(ctx, path)),
         }
 
-    def _differs(self, ctx: Any, one: Member) -> bool:
-        path = self._at(one)
-        info = stat_of(path, follow=one.kind == "directory")
+    def _differs(self, ctx: HostContext, member: Member) -> bool:
+        path = self._at(member)
+        info = stat_of(path, follow=member.kind == "directory")
         if info is None:
             return True
-        if one.kind == "link":
-            return kind_of(info) != "link" or os.readlink(path) != one.target
-        if kind_of(info) != ("directory" if one.kind == "directory" else "file"):
+        if member.kind == "link":
+            return kind_of(info) != "link" or os.readlink(path) != member.target
+        if kind_of(info) != ("directory" if member.kind == "directory" else "file"):
             return True
-        if one.kind == "file":
-            if self.keep_newer and info.st_mtime > one.mtime:
+        if member.kind == "file":
+            if self.keep_newer and info.st_mtime > member.mtime:
                 return False
-            if info.st_size != one.size or int(info.st_mtime) != int(one.mtime):
+            if info.st_size != member.size or int(info.st_mtime) != int(member.mtime):
                 return True
-            if sha1_of(chunks_of(path)) != sha1_of(one.chunks()):
+            if sha1_of(chunks_of(path)) != sha1_of(member.chunks()):
                 return True
-        if one.kind == "hard":
-            source = os.path.join(self._folder(), one.target)
+        if member.kind == "hard":
+            source = os.path.join(self._folder(), member.target)
             return not os.path.lexists(source) or not os.path.samestat(info, os.lstat(source))
-        shown = facts(path, follow=True)
-        return any(shown[key] != value for key, value in self._wanted(ctx, one).items())
+        shown = {**facts(path, follow=True), **self.labels().observed(ctx, path)}
+        return any(shown.get(key) != value for key, value in self._wanted(ctx, member).items())
 
-    def _unpack(self, ctx: Any, one: Member) -> None:
-        path = self._at(one)
+    def _unpack(self, ctx: HostContext, member: Member) -> None:
+        path = self._at(member)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        if os.path.lexists(path) and (one.kind != "file" or os.path.isdir(path)):
+        if os.path.lexists(path) and (member.kind != "file" or os.path.isdir(path)):
             remove(path)
-        if one.kind == "link":
-            os.symlink(one.target, path)
-        elif one.kind == "hard":
-            os.link(os.path.join(self._folder(), one.target), path, follow_symlinks=False)
-        elif one.kind == "file":
-            write(ctx, path, one.chunks(), {})
-            self._finish(ctx, one)
+        if member.kind == "link":
+            os.symlink(member.target, path)
+        elif member.kind == "hard":
+            os.link(os.path.join(self._folder(), member.target), path, follow_symlinks=False)
+        elif member.kind == "file":
+            write(ctx, path, member.chunks(), {})
+            self._finish(ctx, member)
 
-    def _refuse_way_out(self, one: Member) -> None:
+    def _refuse_way_out(self, member: Member) -> None:
         """No part of a member's path, and none of the path a hard link shares a file with, may be a
         link out."""
         top = os.path.realpath(self._folder()).rstrip("/") + "/"
-        path = self._at(one)
-        ways = [path if one.kind == "directory" else os.path.dirname(path)]
-        if one.kind == "hard":
-            ways.append(os.path.dirname(os.path.join(self._folder(), one.target)))
+        path = self._at(member)
+        ways = [path if member.kind == "directory" else os.path.dirname(path)]
+        if member.kind == "hard":
+            ways.append(os.path.dirname(os.path.join(self._folder(), member.target)))
         for way in ways:
             if not (os.path.realpath(way) + "/").startswith(top):
                 raise Failed(
@@ -234,32 +268,11 @@ class Unarchive(Placed):
                     "it is not unpacked"
                 )
 
-    def _finish(self, ctx: Any, one: Member) -> None:
-        path = self._at(one)
-        if os.geteuid() == 0 and self.owner is None and self.group is None and one.owner[1] >= 0:
-            os.chown(path, *_packed_owner(one))
-        set_attributes(path, self._wanted(ctx, one))
-        os.utime(path, (one.mtime, one.mtime))
-
-
-def _packed_owner(one: Member) -> tuple[int, int]:
-    import grp
-    import pwd
-
-    try:
-        uid = pwd.getpwnam(one.owner[0]).pw_uid
-    except KeyError:
-        uid = one.owner[1]
-    try:
-        return uid, grp.getgrnam(one.group[0]).gr_gid
-    except KeyError:
-        return uid, one.group[1]
-
-
-def _topmost(paths: list[str]) -> list[str]:
-    """Those that do not lie below another of them."""
-    chosen: list[str] = []
-    for path in sorted(paths):
-        if not chosen or not (path + "/").startswith(chosen[-1] + "/"):
-            chosen.append(path)
-    return chosen
+    def _finish(self, ctx: HostContext, member: Member) -> None:
+        path = self._at(member)
+        if os.geteuid() == 0 and self.owner is None and self.group is None and member.owner[1] >= 0:
+            os.chown(path, *packed_owner(member))
+        wanted = self._wanted(ctx, member)
+        set_attributes(path, wanted)
+        os.utime(path, (member.mtime, member.mtime))
+        set_labels(ctx, path, wanted)

@@ -10,11 +10,14 @@ from playrunner.hostside.module import Action, Failed
 from playrunner.hostside.state import Change
 from playrunner.modules.host._content import read_bytes, sha1_of
 from playrunner.modules.host._http import Answer, fetch, without
-from playrunner.modules.host._paths import Placed, bring, expanded, facts, file_state, look
+from playrunner.modules.host._paths import apply_change, expanded, facts, file_state, look
+from playrunner.modules.host._placed import Placed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
+
+    from playrunner.hostside.host_context import HostContext
 
 _WORDS_OF_A_RESULT = (
     "failed",
@@ -38,7 +41,8 @@ class Uri(Placed, Action):
     url: str  # the address
     method: str = "GET"  # GET, POST, PUT, ...
     body: Any = None  # what to send
-    body_format: Literal["raw", "json", "form-urlencoded"] = "raw"  # how body becomes text
+    # How body becomes text; with form-multipart a part is a text, or has filename and content
+    body_format: Literal["raw", "json", "form-urlencoded", "form-multipart"] = "raw"
     headers: dict[str, str] = {}  # more headers
     status_code: list[int] = [200]  # the answers that count as success
     return_content: bool = False  # return the body also when it is not asked for otherwise
@@ -61,8 +65,19 @@ class Uri(Placed, Action):
     use_proxy: bool = True  # ask through the proxy of the environment
     http_agent: str = "ansible-httpget"  # how to introduce oneself
     force: bool = False  # ask caches for a fresh answer
+    ciphers: list[str] | None = None  # the ciphers to offer, as OpenSSL names them
+    decompress: bool = True  # unpack an answer that comes with gzip
+    unredirected_headers: list[str] = []  # headers that are not sent on to another address
+    use_gssapi: bool = False  # log in by GSSAPI; it needs a library and is refused
+    use_netrc: bool = True  # take the login from ~/.netrc when none is given
 
-    def guard(self, ctx: Any) -> Optional[dict[str, Any]]:
+    @classmethod
+    def check(cls, arguments: dict[str, Any]) -> Optional[str]:
+        if arguments.get("use_gssapi"):
+            return "use_gssapi needs a library that hosts do not have; log in another way"
+        return None
+
+    def guard(self, ctx: HostContext) -> Optional[dict[str, Any]]:
         if ctx.check:
             return None
         if self.creates and os.path.exists(expanded(self.creates)):
@@ -73,7 +88,7 @@ class Uri(Placed, Action):
             return None
         return {"stdout": reason, "msg": reason}
 
-    def act(self, ctx: Any) -> dict[str, Any]:
+    def act(self, ctx: HostContext) -> dict[str, Any]:
         try:
             shown: dict[str, Any] = without(self.url_password, self._ask(ctx))
         except Failed as failed:
@@ -82,7 +97,7 @@ class Uri(Placed, Action):
             ) from None
         return shown
 
-    def _ask(self, ctx: Any) -> dict[str, Any]:
+    def _ask(self, ctx: HostContext) -> dict[str, Any]:
         started = time.monotonic()
         body, kind = self._body()
         headers = {
@@ -107,6 +122,10 @@ class Uri(Placed, Action):
             client_key=self.client_key,
             unix_socket=self.unix_socket,
             proxy=self.use_proxy,
+            ciphers=self.ciphers,
+            decompress=self.decompress,
+            unredirected_headers=self.unredirected_headers,
+            use_netrc=self.use_netrc,
         )
         data = b"".join(answer.chunks())
         shown = {
@@ -150,18 +169,22 @@ class Uri(Placed, Action):
 
             text = self.body if isinstance(self.body, str) else urlencode(self.body, doseq=True)
             return text.encode(), "application/x-www-form-urlencoded"
+        if self.body_format == "form-multipart":
+            from playrunner.modules.host._multipart import encoded_form
+
+            return encoded_form(self.body)
         return (self.body if isinstance(self.body, str) else json.dumps(self.body)).encode(), None
 
-    def _keep(self, ctx: Any, data: bytes) -> dict[str, Any]:
+    def _keep(self, ctx: HostContext, data: bytes) -> dict[str, Any]:
         """Write the body to `dest` when it is not what is there."""
         path = expanded(self.dest or "")
         if os.path.isdir(path):
             path = os.path.join(path, os.path.basename(self.url.partition("?")[0]) or "index.html")
         found = look(ctx, path)
-        wanted = {**file_state(ctx, sha1_of((data,)), found, data), **self.attributes(ctx, found)}
+        wanted = {**file_state(ctx, sha1_of((data,)), found, data), **self.access_state(ctx, found)}
         change = Change.between(found, wanted)
         if change:
-            bring(ctx, path, change, (data,), unsafe=self.unsafe_writes)
+            apply_change(ctx, path, change, (data,), unsafe=self.unsafe_writes)
         return {"changed": bool(change), "path": path, **facts(path)}
 
 

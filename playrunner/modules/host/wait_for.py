@@ -13,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
+    from playrunner.hostside.host_context import HostContext
+
 _STATES = {
     "01": "ESTABLISHED",
     "02": "SYN_SENT",
@@ -60,20 +62,20 @@ class WaitFor(Probe):
             return "exclude_hosts should only be with state=drained"
         return None
 
-    def look(self, ctx: Any) -> dict[str, Any]:
-        complaint = self.check(self.__dict__)
-        if complaint:
-            raise Failed(complaint)
+    def look(self, ctx: HostContext) -> dict[str, Any]:
+        problem = self.check(self.__dict__)
+        if problem:
+            raise Failed(problem)
         if ctx.check:
             # What it waits for may be what an earlier step would have started.
             return {"unknown": True, "skipped": True}
         started = time.monotonic()
         time.sleep(self.delay)
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         if self.port is None and self.path is None:
-            time.sleep(max(0.0, self.timeout - self.delay))
+            time.sleep(self.timeout)
         else:
-            while not self._so(found):
+            while not self._so(result):
                 if time.monotonic() - started >= self.timeout:
                     raise Failed(
                         self.msg or self._complaint(), elapsed=int(time.monotonic() - started)
@@ -87,17 +89,17 @@ class WaitFor(Probe):
             "elapsed": int(time.monotonic() - started),
             "match_groups": [],
             "match_groupdict": {},
-            **found,
+            **result,
             **(facts(expanded(self.path)) if self.path is not None else {}),
         }
 
-    def _so(self, found: dict[str, Any]) -> bool:
+    def _so(self, result: dict[str, Any]) -> bool:
         if self.state == "drained":
             return not self._connections()
-        there = self._file_there(found) if self.path is not None else self._port_there(found)
-        return there if self.state in ("started", "present") else not there
+        available = self._file_there(result) if self.path is not None else self._port_there(result)
+        return available if self.state in ("started", "present") else not available
 
-    def _file_there(self, found: dict[str, Any]) -> bool:
+    def _file_there(self, result: dict[str, Any]) -> bool:
         path = expanded(self.path or "")
         if not os.path.exists(path):
             return False
@@ -105,39 +107,39 @@ class WaitFor(Probe):
             return True
         try:
             with open(path, encoding="utf-8", errors="surrogateescape") as file:
-                return self._matches(file.read(), found)
+                return self._matches(file.read(), result)
         except OSError:
             return False
 
-    def _port_there(self, found: dict[str, Any]) -> bool:
+    def _port_there(self, result: dict[str, Any]) -> bool:
         import socket
 
         try:
             with socket.create_connection(
                 (self.host, self.port or 0), self.connect_timeout
             ) as line:
-                return self._matches_said(line, found) if self.search_regex is not None else True
+                return self._matches_said(line, result) if self.search_regex is not None else True
         except OSError:
             return False
 
-    def _matches_said(self, line: Any, found: dict[str, Any]) -> bool:
-        heard, until = b"", time.monotonic() + self.connect_timeout
+    def _matches_said(self, line: Any, result: dict[str, Any]) -> bool:
+        received, until = b"", time.monotonic() + self.connect_timeout
         while time.monotonic() < until:
             line.settimeout(max(0.01, until - time.monotonic()))
             data = line.recv(1024)
-            heard += data
-            if self._matches(heard.decode("utf-8", "replace"), found):
+            received += data
+            if self._matches(received.decode("utf-8", "replace"), result):
                 return True
             if not data:
                 break
         return False
 
-    def _matches(self, text: str, found: dict[str, Any]) -> bool:
+    def _matches(self, text: str, result: dict[str, Any]) -> bool:
         import re
 
         match = compiled(self.search_regex or "", "search_regex", re.MULTILINE).search(text)
         if match:
-            found["match_groups"], found["match_groupdict"] = (
+            result["match_groups"], result["match_groupdict"] = (
                 list(match.groups()),
                 match.groupdict(),
             )

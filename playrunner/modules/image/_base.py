@@ -6,12 +6,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.cloud.resource import CloudModule
 from playrunner.errors import BadInput
 from playrunner.hostside.state import State
-from playrunner.images.build_host import Tell
+from playrunner.images.build_host import LogLine
 from playrunner.images.builder import Builder
 from playrunner.images.choose import looking, working
 from playrunner.images.credentials import Credentials
@@ -25,6 +25,9 @@ from playrunner.ssh.targets import target_of
 from playrunner.variables.scope import Scope
 from playrunner.variables.templating import MISSING
 
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
+
 _PROGRESS_LETTERS = 100
 
 
@@ -36,7 +39,7 @@ class ImageModule(CloudModule):
 
     recipe: dict[str, Any]  # what a step with image.recipe has registered
 
-    def ours(self, ctx: Any, state: State) -> bool:
+    def ours(self, ctx: Context, state: State) -> bool:
         return bool((state.get("labels") or {}).get(CLUSTER_LABEL) == ctx.owner.cluster)
 
     def label(self, state: State) -> str:
@@ -47,7 +50,7 @@ class ImageModule(CloudModule):
         return from_values(self.recipe)
 
 
-def settings(ctx: Any) -> ImageSettings:
+def settings(ctx: Context) -> ImageSettings:
     def value(name: str) -> Any:
         found = ctx.scope.lookup(name)
         return "" if found is MISSING or found is None else found
@@ -55,21 +58,21 @@ def settings(ctx: Any) -> ImageSettings:
     return settings_of(value)
 
 
-def credentials(ctx: Any, home: Reference) -> Credentials:
+def credentials(ctx: Context, home: Reference) -> Credentials:
     return Credentials(settings(ctx), home.registry, lambda: ctx.aws, lambda: ctx.gcp)
 
 
-def registry(ctx: Any, home: Reference) -> Registry:
+def registry(ctx: Context, home: Reference) -> Registry:
     return Registry(home, credentials(ctx, home), ctx.sleep)
 
 
-def onlooker(ctx: Any) -> Builder:
+def onlooker(ctx: Context) -> Builder:
     """The builder, to be asked what it keeps."""
     return looking(settings(ctx), lambda host: _reached(ctx, host))
 
 
 @contextmanager
-def worker(ctx: Any, recipe: Recipe) -> Iterator[Builder]:
+def worker(ctx: Context, recipe: Recipe) -> Iterator[Builder]:
     """The builder, able to log in where the image is kept and where its bases are."""
     registries = {
         one.registry for one in (recipe.reference, *map(parse, recipe.bases)) if one.remote
@@ -84,24 +87,24 @@ def worker(ctx: Any, recipe: Recipe) -> Iterator[Builder]:
 
 
 @contextmanager
-def telling(ctx: Any, recipe: Recipe, what: str) -> Iterator[Tell]:
-    """What a builder says: its last line as progress, all of it in the run's folder."""
+def step_log(ctx: Context, recipe: Recipe, what: str) -> Iterator[LogLine]:
+    """A builder's output: its last line as progress, all of it in the run's folder."""
     folder = state_directory() / "runs" / ctx.owner.run / "images"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(
         folder / f"{recipe.reference.tag}.{what}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
     )
-    with os.fdopen(descriptor, "w") as log:
+    with os.fdopen(descriptor, "w") as file:
 
-        def tell(line: str) -> None:
-            log.write(f"{line}\n")
-            log.flush()
+        def log(line: str) -> None:
+            file.write(f"{line}\n")
+            file.flush()
             ctx.progress(line.strip()[:_PROGRESS_LETTERS])
 
-        yield tell
+        yield log
 
 
-def _reached(ctx: Any, host: str) -> Connection:
+def _reached(ctx: Context, host: str) -> Connection:
     if host not in ctx.inventory.hosts:
         raise BadInput(f'image_builder_host names the host "{host}", which is not in the inventory')
-    return connect(target_of(Scope(ctx.scope.world, host)))
+    return connect(target_of(Scope(ctx.scope.run_vars, host)))

@@ -4,7 +4,7 @@ architecture."""
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.cloud.resource import Unanswered
 from playrunner.hostside.module import Failed
@@ -13,7 +13,11 @@ from playrunner.images import platform
 from playrunner.images.build_host import ProgramFailed
 from playrunner.images.credentials import ECR
 from playrunner.images.recipe import CONTENT_LABEL
-from playrunner.modules.image._base import ImageModule, registry, settings, telling, worker
+from playrunner.modules.image._base import ImageModule, registry, settings, step_log, worker
+from playrunner.project import program
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 ATTEMPTS = 3  # layers that arrived are not sent again
 _DENIED = re.compile(
@@ -25,38 +29,34 @@ class Pushed(ImageModule):
     """An image in its registry. It is looked at by its digest and configuration; nothing is pulled
     for that."""
 
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self._attempts = 0
-
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         wanted = self.wanted.reference
         if not wanted.remote:
             raise Failed(
                 f"{wanted} is in no registry; give a repository that names one, as REGISTRY/NAME"
             )
-        found = registry(ctx, wanted).image(wanted.tag)
-        if found is None:
+        image = registry(ctx, wanted).image(wanted.tag)
+        if image is None:
             return None
         architecture = (
             platform.ARCHITECTURE
-            if platform.ARCHITECTURE in found.architectures
-            else ", ".join(found.architectures)
+            if platform.ARCHITECTURE in image.architectures
+            else ", ".join(image.architectures)
         )
         return {
             "reference": str(wanted),
-            "digest": found.digest,
-            "pinned": f"{wanted.home}@{found.digest}",
-            "size": found.size,
+            "digest": image.digest,
+            "pinned": f"{wanted.home}@{image.digest}",
+            "size": image.size,
             "architecture": architecture,
-            "labels": dict(found.labels),
-            "content": found.labels.get(CONTENT_LABEL, ""),
+            "labels": dict(image.labels),
+            "content": image.labels.get(CONTENT_LABEL, ""),
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         return {"architecture": platform.ARCHITECTURE, "content": self.wanted.content}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         if change.removes:
             remove(ctx, self.wanted.reference, str((change.observed or {})["digest"]))
             return
@@ -66,16 +66,16 @@ class Pushed(ImageModule):
                 f"{wanted.reference} was to be built in the cluster, and is not in its registry;"
                 " see the run's folder"
             )
-        with worker(ctx, wanted) as there, telling(ctx, wanted, "push") as tell:
-            if there.image(wanted.reference) is None:
+        with worker(ctx, wanted) as builder, step_log(ctx, wanted, "push") as log:
+            if builder.image(wanted.reference) is None:
                 raise Failed(
-                    f'{there.name} does not have {wanted.reference}; build it first: "invoke'
+                    f'{builder.name} does not have {wanted.reference}; build it first: "{program()}'
                     ' nccl-image.build"'
                 )
             try:
-                digest = there.push(wanted.reference, tell)
+                digest = builder.push(wanted.reference, log)
             except ProgramFailed as failure:
-                raise self._explained(failure) from None
+                raise self._explained(failure, len(ctx.applied)) from None
         kept = registry(ctx, wanted.reference).image(wanted.reference.tag)
         if kept is not None and kept.digest != digest:
             raise Failed(
@@ -83,22 +83,21 @@ class Pushed(ImageModule):
                 " else pushes there?"
             )
 
-    def _explained(self, failure: ProgramFailed) -> Failed:
+    def _explained(self, failure: ProgramFailed, attempts: int) -> Failed:
         """A connection that was cut, in whatever words, is worth another attempt; a refused login
         is not."""
-        said = "\n".join(failure.lines)
+        output = "\n".join(failure.lines)
         where = self.wanted.reference.registry
-        if _DENIED.search(said):
+        if _DENIED.search(output):
             return Failed(
                 f'the registry {where} refuses the push: {failure.lines[-1]}; log in with "docker'
                 f' login {where}" (or set image_user and image_password), and see that the user may'
                 " write there"
             )
-        self._attempts += 1
-        return Unanswered(str(failure)) if self._attempts < ATTEMPTS else failure
+        return Unanswered(str(failure)) if attempts < ATTEMPTS else failure
 
 
-def remove(ctx: Any, reference: Any, digest: str) -> None:
+def remove(ctx: Context, reference: Any, digest: str) -> None:
     """Take an image out of its registry; ECR has a call of its own for it."""
     if ECR.fullmatch(reference.registry):
         ctx.aws.call(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.hostside.module import Failed, Probe
 from playrunner.images import recipe
 from playrunner.images.context import sources_of
 from playrunner.images.reference import parse
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class Recipe(Probe):
@@ -27,7 +30,7 @@ class Recipe(Probe):
     workspace: str = ""
     build_args: dict[str, Any] = {}  # build arguments, such as BASE_IMAGE; never a secret
 
-    def look(self, ctx: Any) -> dict[str, Any]:
+    def look(self, ctx: Context) -> dict[str, Any]:
         home = parse(self.repository)
         if home.tag or home.digest:
             raise Failed(f'repository: "{self.repository}" should carry no tag; it is worked out')

@@ -3,15 +3,17 @@ cluster's jump host."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from playrunner.cloud.resource import CloudModule
 from playrunner.hostside.state import State
 from playrunner.record.ledger import state_directory
+from playrunner.text import atomic_write
 from playrunner.text.safe_path import file_name
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class HereModule(CloudModule):
@@ -22,32 +24,22 @@ class HereModule(CloudModule):
     settle_seconds: ClassVar[float] = 30
     of_the_controller = True
 
-    def ours(self, ctx: Any, state: State) -> bool:
+    def ours(self, ctx: Context, state: State) -> bool:
         return True
 
     def label(self, state: State) -> str:
         return str(state.get("path", ""))
 
 
-def folder(ctx: Any) -> Path:
+def folder(ctx: Context) -> Path:
     """Where everything about a cluster's jump host is kept on this machine."""
     return state_directory() / "jumphost" / file_name(str(ctx.owner.cluster))
 
 
 def write(file: Path, content: bytes, mode: int = 0o600) -> None:
-    """Whole or not at all, and never readable by others in between."""
+    """Replace the file whole; its folder is readable by the operator alone."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, scrap = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(scrap, mode)
-        os.replace(scrap, file)
-    except BaseException:
-        os.unlink(scrap)
-        raise
+    atomic_write.write_bytes(file, content, mode)
 
 
 def remove(*files: Path) -> None:

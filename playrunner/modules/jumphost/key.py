@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
 from playrunner.modules.jumphost._here import HereModule, folder, remove, write
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 PRIVATE = "0600"  # ssh refuses a key that others can read
 
@@ -18,7 +21,7 @@ class Key(HereModule):
     """The key to log in with, made once; what `register` gets is its public half and where the
     private one is."""
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         file = _file(ctx)
         try:
             mode = f"{stat.S_IMODE(file.stat().st_mode):04o}"
@@ -31,10 +34,10 @@ class Key(HereModule):
             "public_key": _public_half(file),
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         return {"mode": PRIVATE}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         file = _file(ctx)
         if change.removes:
             remove(file)
@@ -44,7 +47,7 @@ class Key(HereModule):
             file.chmod(int(PRIVATE, 8))
 
 
-def _file(ctx: Any) -> Path:
+def _file(ctx: Context) -> Path:
     return folder(ctx) / "key"
 
 

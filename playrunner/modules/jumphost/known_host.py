@@ -11,10 +11,13 @@ import base64
 import binascii
 import re
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.hostside.state import Change, State
 from playrunner.modules.jumphost._here import HereModule, folder, remove, write
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 _SECTION = re.compile(
     r"-----BEGIN SSH HOST KEY KEYS-----(.*?)-----END SSH HOST KEY KEYS-----", re.DOTALL
@@ -25,7 +28,7 @@ _KEY = re.compile(
 
 
 class KnownHost(HereModule):
-    """A machine's host keys in a known_hosts file of ours: written once, and anew when another
+    """A machine's host keys in a known_hosts file of ours: written once, and again when another
     machine takes its name."""
 
     identity: ClassVar[tuple[str, ...]] = ("name",)
@@ -34,7 +37,7 @@ class KnownHost(HereModule):
     name: str  # what the machine is called in known_hosts, whatever its address is (HostKeyAlias)
     instance_id: str  # the machine
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         file = _file(ctx)
         known = _entry(file, self.name)
         if known is None:
@@ -49,11 +52,11 @@ class KnownHost(HereModule):
             "shown": shown,
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State:
-        shown = (found or {}).get("shown")
+    def desired(self, ctx: Context, current: State | None) -> State:
+        shown = (current or {}).get("shown")
         return {"instance": self.instance_id, **({"host_keys": shown} if shown else {})}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         """First the machine is noted, then, once its console shows them, its keys."""
         file = _file(ctx)
         others = [line for line in _lines(file) if _speaks_of(line) != self.name]
@@ -72,16 +75,16 @@ class KnownHost(HereModule):
         )
         return "waiting until its console shows its host keys" if waits else None
 
-    def _shown(self, ctx: Any) -> list[str]:
+    def _shown(self, ctx: Context) -> list[str]:
         """What the machine printed; the newest output can be asked for only of those on newer
         hardware."""
-        asked = {"InstanceId": self.instance_id}
-        told = ctx.aws.read(
+        asked: dict[str, Any] = {"InstanceId": self.instance_id}
+        answer = ctx.aws.read(
             "ec2", "get_console_output", missing=("UnsupportedOperation",), Latest=True, **asked
         )
-        if told is None:
-            told = ctx.aws.read("ec2", "get_console_output", **asked)
-        return host_keys(str(told.get("Output") or ""))
+        if answer is None:
+            answer = ctx.aws.read("ec2", "get_console_output", **asked)
+        return host_keys(str(answer.get("Output") or ""))
 
 
 def host_keys(console: str) -> list[str]:
@@ -105,7 +108,7 @@ def _is_key(kind: str, text: str) -> bool:
     return data.startswith(len(kind).to_bytes(4, "big") + kind.encode())
 
 
-def _file(ctx: Any) -> Path:
+def _file(ctx: Context) -> Path:
     return folder(ctx) / "known_hosts"
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from playrunner.cloud.resource import GOING, CloudModule
+from playrunner.cloud.resource import DELETING, CloudModule
 from playrunner.errors import PlayrunnerError
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 ANSWER_SECONDS = 3.0
 NO_CLUSTER = "no_cluster"  # what an inventory without one has steps come after
@@ -17,11 +20,11 @@ NO_CLUSTER = "no_cluster"  # what an inventory without one has steps come after
 class KubeModule(CloudModule):
     """A thing in a cluster."""
 
-    def stands_on_nothing(self, ctx: Any) -> bool:
+    def stands_on_nothing(self, ctx: Context) -> bool:
         return stands_on_nothing(self.after, ctx)
 
 
-def stands_on_nothing(after: Any, ctx: Any) -> bool:
+def stands_on_nothing(after: Any, ctx: Context) -> bool:
     """Whether what a step speaks of need not be looked for: there is no cluster, or what it comes
     after (`after: "{{ x }}"`) is not there, or about to go, and no API answers any more. Of a
     cluster that should be there, silence is an error."""
@@ -31,11 +34,11 @@ def stands_on_nothing(after: Any, ctx: Any) -> bool:
     if any(one.get(NO_CLUSTER) is True for one in named):
         return True
     return any(
-        one.get("absent") is True or one.get(GOING) is True for one in named
+        one.get("absent") is True or one.get(DELETING) is True for one in named
     ) and not answers(ctx)
 
 
-def answers(ctx: Any) -> bool:
+def answers(ctx: Context) -> bool:
     """Whether it is worth asking: a cluster that was half made, or a rehearsal's, has no API behind
     its name."""
     try:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.hostside.module import Failed
 from playrunner.kube.watch.explain import PODS
-from playrunner.kube.watch.readiness import verdict
+from playrunner.kube.watch.readiness import readiness_of
 from playrunner.modules.k8s._kinds import selector_text
 
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
-def pods_of(ctx: Any, namespace: str, name: str, selector: Any) -> list[dict[str, Any]]:
+
+def pods_of(ctx: Context, namespace: str, name: str, selector: Any) -> list[dict[str, Any]]:
     """Running ones first; none at all is an error that says where to look."""
     if name:
-        found = ctx.kube.get(PODS, namespace, name)
-        things = [found] if found else []
+        named = ctx.kube.get(PODS, namespace, name)
+        pods = [named] if named else []
     else:
-        things = ctx.kube.listing(PODS, namespace, selector_text(selector)).items
-    if not things:
+        pods = ctx.kube.listing(PODS, namespace, selector_text(selector)).items
+    if not pods:
         raise Failed(
             f"there is no pod {name or selector_text(selector)} in the namespace {namespace};"
             f" see: kubectl get pods -n {namespace}"
         )
     return sorted(
-        things, key=lambda pod: (not verdict({**pod, "kind": "Pod"}).ready, pod["metadata"]["name"])
+        pods,
+        key=lambda pod: (not readiness_of({**pod, "kind": "Pod"}).ready, pod["metadata"]["name"]),
     )
 
 

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.hostside.module import Failed, Probe
-from playrunner.kube.nodes.contract import group_of, groups_of, labels_of, name_of, shortfalls
+from playrunner.kube.nodes.contract import (
+    amount,
+    group_of,
+    groups_of,
+    labels_of,
+    name_of,
+    shortfalls,
+)
 from playrunner.kube.nodes.edit import NODES, taints_of
-from playrunner.kube.nodes.quantity import amount
 from playrunner.kube.watch.watch import Collection, watch_until
 from playrunner.modules.k8s._base import stands_on_nothing
 from playrunner.modules.k8s._kinds import selector_text
 from playrunner.modules.k8s.node_contract import TAINT
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class Capacity(Probe):
@@ -33,7 +42,7 @@ class Capacity(Probe):
     timeout: float = 120  # seconds these are given; what is still missing then does not count
     after: Any = None  # values of steps that must be there first
 
-    def look(self, ctx: Any) -> dict[str, Any]:
+    def look(self, ctx: Context) -> dict[str, Any]:
         if stands_on_nothing(self.after, ctx):
             return {"nodes": [], "allocatable": {}}
         nodes = self._nodes(ctx)
@@ -51,26 +60,26 @@ class Capacity(Probe):
             },
         }
 
-    def _nodes(self, ctx: Any) -> list[dict[str, Any]]:
+    def _nodes(self, ctx: Context) -> list[dict[str, Any]]:
         """Those that take pods, as they are now and not as another step saw them a moment ago."""
         # What is not for pods to ask for (kernel modules) does not matter here.
-        groups, there = (
+        groups, usable = (
             [replace(one, modules=()) for one in groups_of(self.groups or ())],
             list[dict[str, Any]](),
         )
 
         def judge(seen: dict[Collection, Any]) -> str:
-            there[:] = [
+            usable[:] = [
                 node
                 for objects in seen.values()
                 for node in objects.values()
                 if not (node.get("spec") or {}).get("unschedulable")
             ]
-            # A node that is kept out has been waited for already, and nodes of no declared group
+            # A tainted node has been waited for already, and nodes of no declared group
             # promise nothing.
             promised = [
                 (node, group)
-                for node in there
+                for node in usable
                 if TAINT not in taints_of(node)
                 and (group := group_of(node, groups)) is not groups[-1]
             ]
@@ -90,11 +99,11 @@ class Capacity(Probe):
                 f"after {self.timeout:g} seconds nodes offer less than their groups promise, and"
                 f" count for what they offer: {lacking}; see: kubectl describe nodes"
             )
-        return there
+        return usable
 
 
 def _offered(node: Mapping[str, Any]) -> dict[str, float]:
-    """Processors, memory, and everything that a device plugin brought."""
+    """Processors, memory, and all devices of device plugins."""
     told = (node.get("status") or {}).get("allocatable") or {}
     return {
         name: _number(value)

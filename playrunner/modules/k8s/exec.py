@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.hostside.module import Action, Failed
 from playrunner.kube.streams.exec import run_in_pod
 from playrunner.modules.k8s._pods import one_of, pods_of
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class Exec(Action):
@@ -28,17 +31,23 @@ class Exec(Action):
     def check(cls, arguments: dict[str, Any]) -> str | None:
         return one_of(arguments)
 
-    def act(self, ctx: Any) -> dict[str, Any]:
+    def act(self, ctx: Context) -> dict[str, Any]:
         namespace = self.namespace or ctx.kube.namespace
         pod = pods_of(ctx, namespace, self.pod, self.selector)[0]
         container = self.container or pod["spec"]["containers"][0]["name"]
-        words = (
+        argv = (
             [str(word) for word in self.command]
             if isinstance(self.command, list)
             else ["/bin/sh", "-c", str(self.command)]
         )
         ran = run_in_pod(
-            ctx.kube, namespace, pod["metadata"]["name"], container, words, self.stdin, self.timeout
+            ctx.kube,
+            namespace,
+            pod["metadata"]["name"],
+            container,
+            argv,
+            self.stdin,
+            self.timeout,
         )
         values = {
             "rc": ran.rc,

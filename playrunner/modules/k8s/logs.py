@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.hostside.module import Probe
 from playrunner.kube.watch.explain import PODS
 from playrunner.modules.k8s._pods import one_of, pods_of
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class Logs(Probe):
@@ -26,15 +29,15 @@ class Logs(Probe):
     def check(cls, arguments: dict[str, Any]) -> str | None:
         return one_of(arguments)
 
-    def look(self, ctx: Any) -> dict[str, Any]:
+    def look(self, ctx: Context) -> dict[str, Any]:
         namespace = self.namespace or ctx.kube.namespace
-        wanted = [
+        targets = [
             (pod["metadata"]["name"], container)
             for pod in pods_of(ctx, namespace, self.pod, self.selector)
             for container in (
                 [self.container]
                 if self.container
-                else [one["name"] for one in pod["spec"]["containers"]]
+                else [target["name"] for target in pod["spec"]["containers"]]
             )
         ]
         query = {
@@ -43,13 +46,14 @@ class Logs(Probe):
             "previous": "true" if self.previous else "",
         }
         texts = ctx.kube.together(
-            lambda one: ctx.kube.text(
-                f"{PODS.path(namespace, one[0])}/log", container=one[1], **query
+            lambda target: ctx.kube.text(
+                f"{PODS.path(namespace, target[0])}/log", container=target[1], **query
             ),
-            wanted,
+            targets,
         )
         found = {
-            f"{pod}/{container}": text for (pod, container), text in zip(wanted, texts, strict=True)
+            f"{pod}/{container}": text
+            for (pod, container), text in zip(targets, texts, strict=True)
         }
         whole = "\n".join(text.rstrip("\n") for text in texts)
         return {"logs": found, "stdout": whole, "stdout_lines": whole.splitlines()}

@@ -1,35 +1,39 @@
 """k8s.manifest: objects that are declared together, applied in order, waited for together, and
-taken away together."""
+deleted together."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.errors import HostUnreachable, PlayrunnerError
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
-from playrunner.kube.nodes.offers import still_offered
-from playrunner.kube.objects.apply import Bringing
-from playrunner.kube.objects.applyset import ObjectSet, Seen, Wanted, homes_of
+from playrunner.kube.nodes.contract import still_offered
+from playrunner.kube.objects.apply import SetApplier
+from playrunner.kube.objects.applyset import ObjectSet, record_entries
 from playrunner.kube.objects.compare import CLUSTER, SET, shown
-from playrunner.kube.objects.dry_run import Outlook
-from playrunner.kube.objects.manifest import Manifest as Declared
+from playrunner.kube.objects.dry_run import DryRunPreview
+from playrunner.kube.objects.manifest import Manifest as ManifestObject
+from playrunner.kube.objects.set_objects import DeclaredObject, ObservedSet
 from playrunner.kube.objects.source import from_address, from_file, from_playbook, from_template
 from playrunner.kube.objects.wait import wait_ready
-from playrunner.kube.watch.readiness import verdict
+from playrunner.kube.watch.readiness import readiness_of
 from playrunner.modules.k8s._base import KubeModule
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 MOST_REMADE = 3
 _SOURCES = ("template", "src", "definition", "url")
 
 
 class Manifest(KubeModule):
-    """A set of objects by server-side apply. What an earlier declaration made and this one does not
-    goes; an object that is there without our label is refused. The set is found again by its name,
-    so it can be removed without its template."""
+    """A set of objects by server-side apply. Objects that are no longer declared are deleted; an
+    object that exists without our label is refused. The set is found again by its name, so it can
+    be deleted without its template."""
 
     identity: ClassVar[tuple[str, ...]] = ("name", "record")
-    settle_seconds: ClassVar[float] = 3600  # its own waits, told by watches, end with `timeout`
+    settle_seconds: ClassVar[float] = 3600  # its own waits end with `timeout`
 
     name: str  # of the set
     template: str = ""  # a file of manifests/, rendered with the step's variables
@@ -39,97 +43,102 @@ class Manifest(KubeModule):
     sha256: str = ""  # the hash of what is at the address
     namespace: str = ""  # for objects that do not name theirs; by default the context's
     wait: bool = True  # until every object is ready
-    prune: bool = True  # take away what the set had and is not declared any more
-    force: bool = False  # take over fields that another owns
-    adopt: bool = False  # take over objects that are there without our label
-    leave: list[str] = []  # kinds of which an object that is there and not ours is used as it is
-    # Where nodes offer this resource and nothing of the set is there, it is left to whoever brings
-    # it
+    prune: bool = True  # delete objects of the set that are no longer declared
+    force: bool = False  # take over fields that another field manager owns
+    adopt: bool = False  # take over objects that exist without our label
+    leave: list[str] = []  # kinds of which an existing object that is not ours is used as it is
+    # Do nothing where nodes offer this resource already and nothing of the set exists
     unless_offered: str = ""
     timeout: float = 300  # seconds for the set to be ready, or gone
-    remake: list[
-        str
-        # When its pods are held up by one of these (CreateContainerConfigError), it is made anew, 3
-        # times
-    ] = []
+    # Delete and create a workload whose pods wait for one of these reasons, at most 3 times
+    # (CreateContainerConfigError)
+    remake: list[str] = []
     record: str = "default"  # the namespace of the set's record
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> str | None:
-        given = [name for name in _SOURCES if arguments.get(name)]
+        sources = [name for name in _SOURCES if arguments.get(name)]
         return (
-            f"give one of {', '.join(_SOURCES)}, not {' and '.join(given)}"
-            if len(given) > 1
+            f"give one of {', '.join(_SOURCES)}, not {' and '.join(sources)}"
+            if len(sources) > 1
             else None
         )
 
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self._seen, self._outlook = Seen(), Outlook()
-        self._manifests: list[Declared] | None = None
-        self._problem: PlayrunnerError | Failed | None = None  # why the declaration cannot be read
-        self._remade = 0
-
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         if self.stands_on_nothing(ctx):
             return None
-        seen = self._seen = self._look(ctx)
-        if not seen.ours and seen.homes is None and not (self.adopt and seen.foreign):
+        observed = self._observed_or_recorded(ctx)
+        if (
+            not observed.ours
+            and observed.recorded is None
+            and not (self.adopt and observed.foreign)
+        ):
             return None
-        there = {**seen.ours, **(seen.foreign if self.adopt else {})}
-        texts = {live.key: shown(live.thing, ctx.diff) for live in there.values()}
+        live_objects = {**observed.ours, **(observed.foreign if self.adopt else {})}
+        texts = {live.key: shown(live.body, ctx.diff) for live in live_objects.values()}
         waiting = [
-            f"{live.title}: {said.missing or said.broken}"
-            for live in seen.ours.values()
-            if not (said := verdict(live.thing)).ready
+            f"{live.title}: {readiness.missing or readiness.broken}"
+            for live in observed.ours.values()
+            if not (readiness := readiness_of(live.body)).ready
         ]
         return {"set": self.name, "objects": sorted(texts), "waiting": waiting, **texts}
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
-        """What is there where it is as declared, otherwise what the server foresees; a set that is
-        all there is waited for."""
-        if self._problem:
-            raise self._problem
-        if found is None and self.unless_offered:
-            others = still_offered(ctx.kube, self.unless_offered, not ctx.check, ctx.progress)
-            if others:
-                ctx.warn(f"{others}: {self.name} is left to whoever brings it")
+    def desired(self, ctx: Context, current: State | None) -> State | None:
+        """The objects' present states where they are as declared, otherwise what a dry run
+        answers."""
+        observed = self._observed(ctx)
+        if current is None and self.unless_offered:
+            nodes = still_offered(ctx.kube, self.unless_offered, not ctx.check, ctx.progress)
+            if nodes:
+                ctx.warn(f"{nodes}: {self.name} is not installed")
                 return None
-        seen, own = self._seen, self._own(ctx)
-        texts = self._outlook.texts(self._bringing(ctx), seen, own, found or {}, ctx.diff)
-        stale = {live.key: None for live in seen.stale} if self.prune else {}
-        settled = not stale and all((found or {}).get(key) == text for key, text in texts.items())
-        if found is not None and settled and self.wait and not ctx.check:
-            things = [live for ident in seen.wanted if (live := seen.live(ident))]
-            hopeless = tuple(self.remake or ()) if self._remade < MOST_REMADE else ()
-            found.update(
-                held_up=wait_ready(ctx.kube, things, self.timeout, ctx.progress, hopeless),
-                waiting=[],
-            )
+        preview = ctx.once("dry runs", DryRunPreview)
+        texts = preview.texts(
+            self._applier(ctx), observed, self._to_apply(ctx, observed), current or {}, ctx.diff
+        )
+        stale = {live.key: None for live in observed.stale} if self.prune else {}
         return {**texts, **stale}
 
-    def apply(self, ctx: Any, change: Change) -> None:
-        seen, objects, bringing = self._seen, self._set(ctx), self._bringing(ctx)
+    def wait_until_ready(self, ctx: Context, state: State, attempts: int) -> State:
+        if not self.wait:
+            return state
+        observed = self._observed(ctx)
+        objects = [live for key in observed.declared if (live := observed.live(key))]
+        give_up_on = tuple(self.remake or ()) if attempts <= MOST_REMADE else ()
+        stuck = wait_ready(ctx.kube, objects, self.timeout, ctx.progress, give_up_on)
+        return {**state, "held_up": stuck, "waiting": []}
+
+    def apply(self, ctx: Context, change: Change) -> None:
+        objects, applier = self._set(ctx), self._applier(ctx)
         if change.removes:
-            bringing.remove(seen.ours.values(), objects.selector)
-            objects.forget()
+            applier.delete(self._observed_or_recorded(ctx).ours.values(), objects.selector)
+            objects.delete_record()
             return
+        observed = self._observed(ctx)
+        declared = self._to_apply(ctx, observed)
         before, after = change.before or {}, change.after or {}
-        own, again = self._own(ctx), (change.observed or {}).get("held_up") or ()
-        everywhere = homes_of([*own, *seen.ours.values()]) | (seen.homes or frozenset())
-        bringing.patiently(lambda: objects.remember(everywhere, seen.homes), "the set's record")
-        if again:
-            self._remade += 1
-            bringing.remove(
-                [live for live in seen.ours.values() if live.key in again], objects.selector
-            )
-        bringing.apply(
-            [one for one in own if before.get(one.key) != after.get(one.key) or one.key in again]
+        remade = (change.observed or {}).get("held_up") or ()
+        before_and_after = record_entries([*declared, *observed.ours.values()]) | (
+            observed.recorded or frozenset()
+        )
+        applier.retrying(
+            lambda: objects.write_record(before_and_after, observed.recorded), "the set's record"
+        )
+        applier.delete(
+            [live for live in observed.ours.values() if live.key in remade], objects.selector
+        )
+        applier.apply(
+            [
+                item
+                for item in declared
+                if before.get(item.key) != after.get(item.key) or item.key in remade
+            ]
         )
         if self.prune:
-            bringing.remove(seen.stale, objects.selector)
-            bringing.patiently(
-                lambda: objects.remember(homes_of(own), everywhere), "the set's record"
+            applier.delete(observed.stale, objects.selector)
+            applier.retrying(
+                lambda: objects.write_record(record_entries(declared), before_and_after),
+                "the set's record",
             )
 
     def broken(self, state: State) -> str | None:
@@ -139,11 +148,11 @@ class Manifest(KubeModule):
             else None
         )
 
-    def again(self, ctx: Any, state: State) -> bool:
-        return True  # and when it has been made anew often enough, it is waited for as any other
+    def again(self, ctx: Context, state: State) -> bool:
+        return True  # after MOST_REMADE times the wait is an ordinary one
 
-    def ours(self, ctx: Any, state: State) -> bool:
-        return True  # what is not ours is never taken for a part of the set
+    def ours(self, ctx: Context, state: State) -> bool:
+        return True  # objects without our label are never part of the set's state
 
     def label(self, state: State) -> str:
         waiting = state.get("waiting") or ()
@@ -151,20 +160,22 @@ class Manifest(KubeModule):
             f", waiting for {waiting[0]}" if waiting else ""
         )
 
-    def _look(self, ctx: Any) -> Seen:
-        """One who only looks, or takes the set away, need not be able to read the declaration."""
-        objects = self._set(ctx)
+    def _observed(self, ctx: Context) -> ObservedSet:
+        """The set now. Steps share their reads, so looking again right after costs no request."""
+        manifests = ctx.once("manifests", lambda: self._read(ctx))
+        return self._set(ctx).observe(manifests, self.namespace or "")
+
+    def _observed_or_recorded(self, ctx: Context) -> ObservedSet:
+        """The same; without a declaration that can be read, the objects that the record lists: to
+        look at a set or delete it needs no more."""
         try:
-            if self._manifests is None:
-                self._manifests = self._read(ctx)
-            return objects.look(self._manifests, self.namespace or "")
+            return self._observed(ctx)
         except HostUnreachable:
             raise
-        except (PlayrunnerError, Failed) as problem:
-            self._problem = problem
-            return objects.look([], "")
+        except (PlayrunnerError, Failed):
+            return self._set(ctx).observe([], "")
 
-    def _read(self, ctx: Any) -> list[Declared]:
+    def _read(self, ctx: Context) -> list[ManifestObject]:
         if self.template:
             return from_template(ctx, self.template)
         if self.src:
@@ -179,29 +190,28 @@ class Manifest(KubeModule):
             raise Failed(f"give one of {', '.join(_SOURCES)}")
         return from_playbook(self.definition)
 
-    def _own(self, ctx: Any) -> list[Wanted]:
-        """What is ours to apply: all that is declared, less what is left to others; what another
-        made is refused."""
-        found = []
-        for ident, one in self._seen.wanted.items():
-            other = self._seen.foreign.get(ident)
-            if other is None or self.adopt:
-                found.append(one)
-            elif one.kind not in (self.leave or ()):
-                labels = other.labels
+    def _to_apply(self, ctx: Context, observed: ObservedSet) -> list[DeclaredObject]:
+        """The declared objects without those left to others; refuses objects that are not ours."""
+        objects = []
+        for identity, item in observed.declared.items():
+            foreign = observed.foreign.get(identity)
+            if foreign is None or self.adopt:
+                objects.append(item)
+            elif item.kind not in (self.leave or ()):
+                labels = foreign.labels
                 whose = (
                     f'belongs to the set "{labels.get(SET)}" of "{labels[CLUSTER]}"'
                     if labels.get(CLUSTER)
-                    else f'does not carry the mark of "{ctx.owner.cluster}"'
+                    else f"is not labelled {CLUSTER}={ctx.owner.cluster}"
                 )
                 raise Failed(
-                    f"{other.title} exists and {whose}; give ours another name, take it over with"
-                    f" adopt: true, or use it as it is with leave: [{one.kind}]"
+                    f"{foreign.title} already exists and {whose}; choose another name, take it over"
+                    f" with adopt: true, or use it as it is with leave: [{item.kind}]"
                 )
-        return found
+        return objects
 
-    def _set(self, ctx: Any) -> ObjectSet:
+    def _set(self, ctx: Context) -> ObjectSet:
         return ObjectSet(ctx.kube, ctx.owner, self.name, self.record or "default")
 
-    def _bringing(self, ctx: Any) -> Bringing:
-        return Bringing(ctx.kube, bool(self.force), float(self.timeout or 300), ctx.progress)
+    def _applier(self, ctx: Context) -> SetApplier:
+        return SetApplier(ctx.kube, bool(self.force), float(self.timeout or 300), ctx.progress)

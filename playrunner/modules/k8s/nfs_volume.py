@@ -1,20 +1,24 @@
 """k8s.nfs_volume: a volume and its claim on an NFS server inside the cluster, at the address that
 its Service has now.
 
-Nodes mount from outside the cluster's DNS, so a volume must name the server by its address; a
-Service that was made anew has another one, and a volume's address cannot be changed. So both are
-made anew then. What is on the server is not touched by that.
+Nodes mount from outside the cluster's DNS, so a volume must name the server by its address. A
+Service that was created again has another one, and a volume's address cannot be changed, so volume
+and claim are then created again. The data on the server is not touched.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
 from playrunner.kube.client.resource import Resource
 from playrunner.kube.objects.compare import CLUSTER, RUN, SET
 from playrunner.modules.k8s._base import KubeModule
+from playrunner.project import program
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 VOLUMES = Resource("v1", "PersistentVolume", "persistentvolumes", False)
 CLAIMS = Resource("v1", "PersistentVolumeClaim", "persistentvolumeclaims", True)
@@ -37,7 +41,7 @@ class NfsVolume(KubeModule):
     path: str = "/"  # what of the server is mounted
     mount_options: list[str] = []  # as nfsvers=4.1
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         if self.stands_on_nothing(ctx):
             return None
         volume, claim = (
@@ -67,7 +71,7 @@ class NfsVolume(KubeModule):
             "used_by": self._users(ctx) if going else [],
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         return {
             "server": self._address(ctx),
             "path": self.path,
@@ -77,14 +81,14 @@ class NfsVolume(KubeModule):
             "capacity": f"{self.capacity_gib}Gi",
         }
 
-    def apply(self, ctx: Any, change: Change) -> None:
-        found = change.observed or {}
+    def apply(self, ctx: Context, change: Change) -> None:
+        observed = change.observed or {}
         if change.removes or (
-            found.get("volume") and change.touches("server", "path", "options", "capacity")
+            observed.get("volume") and change.touches("server", "path", "options", "capacity")
         ):
-            if found["claim"]:
+            if observed["claim"]:
                 ctx.kube.delete(CLAIMS, self._home(ctx), self.claim)
-            if found["volume"]:
+            if observed["volume"]:
                 ctx.kube.delete(VOLUMES, "", self.name)
             return
         objects = [f"PersistentVolume {self.name}", f"PersistentVolumeClaim {self.claim}"]
@@ -104,37 +108,37 @@ class NfsVolume(KubeModule):
         half = not (state["volume"] and state["claim"])
         return None if half or state["bound"] else f"waiting until the claim {self.claim} is bound"
 
-    def ours(self, ctx: Any, state: State) -> bool:
+    def ours(self, ctx: Context, state: State) -> bool:
         return bool(state["cluster"] == ctx.owner.cluster)
 
     def label(self, state: State) -> str:
         return f"{self.name} on {state['server']}"
 
-    def _address(self, ctx: Any) -> str:
+    def _address(self, ctx: Context) -> str:
         home = self.service_namespace or self._home(ctx)
         service = ctx.kube.get(SERVICES, home, self.service)
         address = str(((service or {}).get("spec") or {}).get("clusterIP") or "")
         if address in ("", "None"):
             raise Failed(
                 f"the Service {home}/{self.service} of the NFS server"
-                f' {"has no address" if service else "is not there"}; make it with "invoke'
+                f' {"has no address" if service else "is not there"}; make it with "{program()}'
                 ' nfs.create"'
             )
         return address
 
-    def _volume(self, ctx: Any, wanted: State) -> State:
+    def _volume(self, ctx: Context, target: State) -> State:
         home = self._home(ctx)
         # Bound to this claim and no other; kept when the claim goes, for what is on the server is
         # not the volume's to delete.
         spec = {
-            "capacity": {"storage": wanted["capacity"]},
+            "capacity": {"storage": target["capacity"]},
             "accessModes": ["ReadWriteMany"],
             "storageClassName": "",
             "persistentVolumeReclaimPolicy": "Retain",
             "claimRef": {"namespace": home, "name": self.claim},
-            "nfs": {"server": wanted["server"], "path": wanted["path"]},
+            "nfs": {"server": target["server"], "path": target["path"]},
         }
-        spec |= {"mountOptions": wanted["options"]} if wanted["options"] else {}
+        spec |= {"mountOptions": target["options"]} if target["options"] else {}
         return {
             "apiVersion": "v1",
             "kind": "PersistentVolume",
@@ -142,7 +146,7 @@ class NfsVolume(KubeModule):
             "spec": spec,
         }
 
-    def _claim(self, ctx: Any) -> State:
+    def _claim(self, ctx: Context) -> State:
         spec = {
             "accessModes": ["ReadWriteMany"],
             "storageClassName": "",
@@ -152,14 +156,14 @@ class NfsVolume(KubeModule):
         meta = {**self._meta(ctx, self.claim), "namespace": self._home(ctx)}
         return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
 
-    def _meta(self, ctx: Any, name: str) -> State:
+    def _meta(self, ctx: Context, name: str) -> State:
         return {
             "name": name,
             "labels": {CLUSTER: ctx.owner.cluster, SET: f"nfs-{self.name}"[:63].rstrip("-.")},
             "annotations": {RUN: ctx.owner.run},
         }
 
-    def _users(self, ctx: Any) -> list[str]:
+    def _users(self, ctx: Context) -> list[str]:
         def uses(pod: State) -> bool:
             claims = [
                 one.get("persistentVolumeClaim") or {} for one in pod["spec"].get("volumes") or ()
@@ -172,7 +176,7 @@ class NfsVolume(KubeModule):
             if uses(pod)
         ]
 
-    def _home(self, ctx: Any) -> str:
+    def _home(self, ctx: Context) -> str:
         return self.namespace or str(ctx.kube.namespace)
 
 

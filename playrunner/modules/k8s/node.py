@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.hostside.module import Failed, Module
 from playrunner.hostside.state import Change, State
 from playrunner.kube.nodes.drain import drain, movable, objection
-from playrunner.kube.nodes.edit import NODES, mend, taints_of
+from playrunner.kube.nodes.edit import NODES, taints_of, update_node
 from playrunner.modules.k8s._kinds import selector_text
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 class Node(Module):
@@ -28,7 +31,7 @@ class Node(Module):
     # Move its pods elsewhere, as far as disruption budgets let them; cordons it
     drain: bool = False
     grace: int | None = None  # seconds a pod is given to end; by default what it asks for
-    lone_pods: bool = False  # also pods that nobody makes again
+    lone_pods: bool = False  # also pods without a controller, which are not created again
     empty_dirs: bool = False  # also pods that keep data in an emptyDir
     timeout: float = 300  # seconds for the pods to be gone
     after: Any = None  # values of steps that must be there first
@@ -41,12 +44,12 @@ class Node(Module):
             if not isinstance(taint, dict) and (":" not in str(taint)):
                 return f'a taint is {{key, value, effect}} or key=value:effect, not "{taint}"'
         return (
-            "a node that is drained is cordoned, too"
+            "a node that is drained is also cordoned"
             if arguments.get("drain") and arguments.get("cordon") is False
             else None
         )
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         return {
             node["metadata"]["name"]: {
                 "labels": node["metadata"].get("labels") or {},
@@ -62,21 +65,21 @@ class Node(Module):
             for node in self._nodes(ctx)
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Context, current: State | None) -> State:
         labels = {
             str(key): None if value is None else str(value)
             for key, value in (self.labels or {}).items()
         }
         set_ = dict(_taint(taint) for taint in self.taints or ())
-        wanted: State = {}
-        for name, node in (found or {}).items():
+        targets: State = {}
+        for name, node in (current or {}).items():
             off = {
                 key: None
                 for key in node["taints"]
                 if key not in set_
                 and (key in self.untaint or key.rpartition(":")[0] in self.untaint)
             }
-            wanted[name] = {
+            targets[name] = {
                 "labels": labels,
                 "taints": {**set_, **off},
                 **(
@@ -87,15 +90,15 @@ class Node(Module):
                     else {"cordoned": bool(self.cordon)}
                 ),
             }
-        return wanted
+        return targets
 
-    def apply(self, ctx: Any, change: Change) -> None:
-        for name, wanted in (change.after or {}).items():
-            if wanted == (change.before or {}).get(name):
+    def apply(self, ctx: Context, change: Change) -> None:
+        for name, target in (change.after or {}).items():
+            if target == (change.before or {}).get(name):
                 continue
             ctx.progress(name)
-            mend(
-                ctx.kube, name, wanted["taints"], wanted["labels"], cordoned=wanted.get("cordoned")
+            update_node(
+                ctx.kube, name, target["taints"], target["labels"], cordoned=target.get("cordoned")
             )
             if self.drain:
                 pods = movable(ctx.kube, name)
@@ -104,10 +107,10 @@ class Node(Module):
                     raise Failed(f"node {name} is not drained: {complaint}")
                 drain(ctx.kube, name, pods, self.grace, self.timeout, ctx.progress)
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: Context, change: Change) -> dict[str, Any]:
         return {"nodes": sorted(change.after or {})}
 
-    def _nodes(self, ctx: Any) -> list[dict[str, Any]]:
+    def _nodes(self, ctx: Context) -> list[dict[str, Any]]:
         if not self.name:
             return list(ctx.kube.listing(NODES, selector=selector_text(self.selector)).items)
         found = ctx.kube.get(NODES, "", self.name)

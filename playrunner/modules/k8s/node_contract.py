@@ -1,17 +1,20 @@
-"""k8s.node_contract: nodes that do not offer what their group promises are kept out of launches,
-until they do."""
+"""k8s.node_contract: nodes that do not offer what their group promises are tainted until they
+do, so that no launch uses them."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.hostside.state import Change, State
 from playrunner.kube.client.errors import KubeError
 from playrunner.kube.nodes.contract import Group, group_of, groups_of, name_of, shortfalls
-from playrunner.kube.nodes.edit import NODES, mend, taints_of
+from playrunner.kube.nodes.edit import NODES, taints_of, update_node
 from playrunner.kube.watch.explain import PODS
 from playrunner.kube.watch.watch import Collection, watch_until
 from playrunner.modules.k8s._base import KubeModule
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 # Of the taint, whose value says whose it is, and of the annotation that says why
 KEY = "playrunner.io/contract"
@@ -34,11 +37,7 @@ class NodeContract(KubeModule):
     namespace: str = ""  # of these pods; by default the context's
     timeout: float = 120  # seconds a node is given to become right before it is kept out
 
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self._warned = ""
-
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: Context) -> State | None:
         if self.stands_on_nothing(ctx):
             return None
         kept = {
@@ -48,9 +47,9 @@ class NodeContract(KubeModule):
         }
         return {"kept_out": kept} if kept else None
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
-        """Who is to be kept out; nobody is as good as no contract at all."""
-        groups, known = groups_of(self.groups or ()), set((found or {}).get("kept_out") or ())
+    def desired(self, ctx: Context, current: State | None) -> State | None:
+        """The nodes to taint; None where all nodes are right."""
+        groups, tainted = groups_of(self.groups or ()), set((current or {}).get("kept_out") or ())
         modules, lacking = self._modules(ctx, groups), dict[str, str]()
 
         def judge(seen: dict[Collection, Any]) -> str:
@@ -64,7 +63,7 @@ class NodeContract(KubeModule):
                 }
             )
             return "; ".join(
-                f"{name}: {why}" for name, why in sorted(lacking.items()) if name not in known
+                f"{name}: {why}" for name, why in sorted(lacking.items()) if name not in tainted
             )
 
         watch_until(
@@ -77,16 +76,18 @@ class NodeContract(KubeModule):
         self._warn(ctx, lacking)
         return {"kept_out": lacking} if lacking else None
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         before = (change.observed or {}).get("kept_out") or {}
         after = (change.after or {}).get("kept_out") or {}
         for name in sorted({*before, *after}):
             if name in after and before.get(name) != after[name]:
-                mend(ctx.kube, name, {TAINT: ctx.owner.cluster}, annotations={KEY: after[name]})
+                update_node(
+                    ctx.kube, name, {TAINT: ctx.owner.cluster}, annotations={KEY: after[name]}
+                )
             elif name not in after:
-                mend(ctx.kube, name, {TAINT: None}, annotations={KEY: None})
+                update_node(ctx.kube, name, {TAINT: None}, annotations={KEY: None})
 
-    def ours(self, ctx: Any, state: State) -> bool:
+    def ours(self, ctx: Context, state: State) -> bool:
         return True  # only taints with our mark are seen at all
 
     def label(self, state: State) -> str:
@@ -94,7 +95,7 @@ class NodeContract(KubeModule):
             f"{name}: {why}" for name, why in sorted((state.get("kept_out") or {}).items())
         )
 
-    def _modules(self, ctx: Any, groups: list[Group]) -> dict[str, list[str]]:
+    def _modules(self, ctx: Context, groups: list[Group]) -> dict[str, list[str]]:
         """The kernel modules of each node, as the probe's pod there wrote them down."""
         if not self.probe or not any(group.modules for group in groups):
             return {}
@@ -116,10 +117,9 @@ class NodeContract(KubeModule):
 
         return dict(ctx.kube.together(read, pods))
 
-    def _warn(self, ctx: Any, lacking: dict[str, str]) -> None:
+    def _warn(self, ctx: Context, lacking: dict[str, str]) -> None:
         said = "; ".join(
             f"node {name} is kept out of launches: {why}" for name, why in sorted(lacking.items())
         )
-        if said and said != self._warned:
+        if said and said not in ctx.warnings:
             ctx.warn(said)
-        self._warned = said

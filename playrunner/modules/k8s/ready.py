@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import time
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.hostside.module import Action, Failed
 from playrunner.kube.client.errors import KubeError
 from playrunner.kube.client.resource import Resource, defined_by
 from playrunner.kube.objects.manifest import inline, title
 from playrunner.kube.objects.wait import explained
-from playrunner.kube.watch.readiness import Verdict, addresses, allocatable, condition, verdict
+from playrunner.kube.watch.readiness import (
+    Readiness,
+    addresses,
+    allocatable,
+    condition,
+    readiness_of,
+)
 from playrunner.kube.watch.reasons import refusal
 from playrunner.kube.watch.watch import Collection, Objects, watch_until
 from playrunner.modules.k8s._kinds import api_version_of, selector_text
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 DEFINITIONS = Resource(
     "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", False
@@ -23,7 +32,7 @@ _WHAT = ("kind", "endpoints", "dry_run")
 
 
 class Ready(Action):
-    """Waits, told by watches, and changes nothing. What is ready: a Deployment whose pods are
+    """Waits by watches and changes nothing. What is ready: a Deployment whose pods are
     available, a DaemonSet on every node it belongs on (also when that is none), a Job that
     completed, a CRD that is Established, a claim that is Bound, ..."""
 
@@ -54,20 +63,20 @@ class Ready(Action):
         both = arguments.get("name") and arguments.get("selector")
         return "give a name or a selector, not both" if both else None
 
-    def guard(self, ctx: Any) -> dict[str, Any] | None:
-        missing, found = self._waited(ctx, 0.0)
-        return None if missing else {"ready": True, **found}
+    def guard(self, ctx: Context) -> dict[str, Any] | None:
+        missing, values = self._waited(ctx, 0.0)
+        return None if missing else {"ready": True, **values}
 
-    def act(self, ctx: Any) -> dict[str, Any]:
-        missing, found = self._waited(ctx, self.timeout)
+    def act(self, ctx: Context) -> dict[str, Any]:
+        missing, values = self._waited(ctx, self.timeout)
         if missing:
-            things = found.pop("things", [])
+            things = values.pop("things", [])
             raise Failed(
                 explained(ctx.kube, f"not ready within {self.timeout:g} seconds: {missing}", things)
             )
-        return {"changed": False, "ready": True, **found}
+        return {"changed": False, "ready": True, **values}
 
-    def _waited(self, ctx: Any, seconds: float) -> tuple[str, dict[str, Any]]:
+    def _waited(self, ctx: Context, seconds: float) -> tuple[str, dict[str, Any]]:
         """What is missing when the time is over, and what was found."""
         if self.dry_run:
             return self._answered(ctx, seconds), {}
@@ -106,21 +115,32 @@ class Ready(Action):
         )
         return missing, {"things": last} if missing else {"names": names, "count": len(names)}
 
-    def _missing(self, things: list[dict[str, Any]], ctx: Any, waits: bool) -> str:
+    def _missing(self, things: list[dict[str, Any]], ctx: Context, waits: bool) -> str:
         if self.gone:
             return f"{title(things[0])} is still there" if things else ""
         judged = [(thing, self._judged(thing)) for thing in things]
         broken = next(
-            (f"{title(thing)} {said.broken}" for thing, said in judged if said.broken), ""
+            (
+                f"{title(thing)} {readiness.broken}"
+                for thing, readiness in judged
+                if readiness.broken
+            ),
+            "",
         )
         if broken and waits:
             raise Failed(
-                explained(ctx.kube, broken, [thing for thing, said in judged if said.broken])
+                explained(
+                    ctx.kube, broken, [thing for thing, readiness in judged if readiness.broken]
+                )
             )
-        ready = sum(said.ready for _, said in judged)
+        ready = sum(readiness.ready for _, readiness in judged)
         # Of nodes there may be more than are needed, and some of them broken; of everything else
         # all must be ready.
-        waiting = [f"{title(thing)}: {said.missing}" for thing, said in judged if not said.ready]
+        waiting = [
+            f"{title(thing)}: {readiness.missing}"
+            for thing, readiness in judged
+            if not readiness.ready
+        ]
         if ready >= self.count and (self.kind == "Node" or not waiting):
             return ""
         what = f"{self.kind} {self.name or selector_text(self.selector)}".strip()
@@ -139,17 +159,17 @@ class Ready(Action):
             else f"{what} is not there"
         )
 
-    def _judged(self, thing: dict[str, Any]) -> Verdict:
+    def _judged(self, thing: dict[str, Any]) -> Readiness:
         if self.condition:
             return condition(thing, self.condition)
-        said = verdict(thing)
-        if said.ready:
+        readiness = readiness_of(thing)
+        if readiness.ready:
             for device, wanted in (self.devices or {}).items():
                 if allocatable(thing, device) < int(wanted):
-                    return Verdict(f"offers {allocatable(thing, device)} of {wanted} {device}")
-        return said
+                    return Readiness(f"offers {allocatable(thing, device)} of {wanted} {device}")
+        return readiness
 
-    def _served(self, ctx: Any, seconds: float) -> Resource | None:
+    def _served(self, ctx: Context, seconds: float) -> Resource | None:
         """The kind, once its definition has come."""
         version = self.api_version or api_version_of(self.kind)
         found: Resource | None = ctx.kube.resource(version, self.kind)
@@ -158,20 +178,20 @@ class Ready(Action):
 
         def judge(seen: dict[Collection, Objects]) -> str:
             for thing in (thing for objects in seen.values() for thing in objects.values()):
-                brought = [
+                resources = [
                     one
                     for one in defined_by(thing)
                     if (one.api_version, one.kind) == (version, self.kind)
                 ]
-                if brought and verdict({**thing, "kind": DEFINITIONS.kind}).ready:
-                    ctx.kube.cluster.discovery.add(brought)
+                if resources and readiness_of({**thing, "kind": DEFINITIONS.kind}).ready:
+                    ctx.kube.cluster.discovery.add(resources)
                     return ""
             return f"no definition of {self.kind} ({version}) is Established yet"
 
         watch_until(ctx.kube, [Collection(DEFINITIONS)], judge, seconds, ctx.progress)
         return ctx.kube.resource(version, self.kind)  # type: ignore[no-any-return]
 
-    def _backed(self, ctx: Any, seconds: float) -> tuple[str, dict[str, Any]]:
+    def _backed(self, ctx: Context, seconds: float) -> tuple[str, dict[str, Any]]:
         namespace = self.namespace or ctx.kube.namespace
         homes = [
             Collection(
@@ -207,7 +227,7 @@ class Ready(Action):
 
         return watch_until(ctx.kube, homes, judge, seconds, ctx.progress), {"addresses": most[0]}
 
-    def _answered(self, ctx: Any, seconds: float) -> str:
+    def _answered(self, ctx: Context, seconds: float) -> str:
         """Whether a dry run is answered; there is nothing to watch for here, so it is asked again
         after a pause."""
         wanted, pause, until = inline(self.dry_run)[0], FIRST_PAUSE, time.monotonic() + seconds
@@ -219,7 +239,7 @@ class Ready(Action):
             ctx.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    def _tried(self, ctx: Any, body: dict[str, Any]) -> str:
+    def _tried(self, ctx: Context, body: dict[str, Any]) -> str:
         resource = ctx.kube.resource(body["apiVersion"], body["kind"])
         if resource is None:
             return f'the server has no kind "{body["kind"]}" in {body["apiVersion"]}'
@@ -238,4 +258,4 @@ class Ready(Action):
                 return f"dry run of {title(placed)}: {refusal(error)}"
             if error.invalid:
                 raise Failed(f"dry run of {title(placed)}: {refusal(error)}") from None
-        return ""  # a webhook that refuses it answers as well
+        return ""  # a webhook that refuses it does answer

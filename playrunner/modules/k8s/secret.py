@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import secrets
 import string
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.hostside.state import Change, State
 from playrunner.kube.client.resource import Resource
 from playrunner.kube.objects.compare import CLUSTER, DECLARED, RUN, SET, fingerprint, hidden
 from playrunner.modules.k8s._base import KubeModule
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 SECRETS = Resource("v1", "Secret", "secrets", True)
 _LETTERS = string.ascii_letters + string.digits
@@ -31,33 +34,33 @@ class Secret(KubeModule):
     ] = {}  # names whose values are made up once, and their lengths; one that is there stays
     type: str = "Opaque"  # its type
 
-    def observe(self, ctx: Any) -> State | None:
-        found = (
+    def observe(self, ctx: Context) -> State | None:
+        body = (
             None
             if self.stands_on_nothing(ctx)
             else ctx.kube.get(SECRETS, self._home(ctx), self.name)
         )
-        if found is None:
+        if body is None:
             return None
-        meta = found["metadata"]
+        meta = body["metadata"]
         return {
             "name": self.name,
             "namespace": self._home(ctx),
-            "type": found.get("type"),
+            "type": body.get("type"),
             "uid": meta.get("uid"),
             "cluster": (meta.get("labels") or {}).get(CLUSTER, ""),
             "declared": (meta.get("annotations") or {}).get(DECLARED, ""),
-            "keys": sorted(found.get("data") or {}),
-            "values": {key: hidden(value) for key, value in (found.get("data") or {}).items()},
+            "keys": sorted(body.get("data") or {}),
+            "values": {key: hidden(value) for key, value in (body.get("data") or {}).items()},
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State:
-        there = (found or {}).get("values") or {}
+    def desired(self, ctx: Context, current: State | None) -> State:
+        existing = (current or {}).get("values") or {}
         values = {key: hidden(value) for key, value in self._given().items()}
-        values |= {key: there.get(key, hidden("")) for key in self.generate or {}}
+        values |= {key: existing.get(key, hidden("")) for key in self.generate or {}}
         return {"type": self.type or "Opaque", "declared": self._known_by(), "values": values}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: Context, change: Change) -> None:
         if change.removes:
             ctx.kube.delete(
                 SECRETS, self._home(ctx), self.name, str((change.observed or {}).get("uid") or "")
@@ -65,13 +68,13 @@ class Secret(KubeModule):
             return
         # What was made up earlier is read again rather than remembered: it passes through this
         # function only.
-        there = (
+        existing = (
             ctx.kube.call("GET", SECRETS.path(self._home(ctx), self.name))
             if change.observed
             else {}
         ).get("data") or {}
         made = {
-            key: there.get(key) or _coded(_made_up(int(length)))
+            key: existing.get(key) or _coded(_made_up(int(length)))
             for key, length in (self.generate or {}).items()
         }
         body = {
@@ -92,13 +95,13 @@ class Secret(KubeModule):
         ctx.kube.note("call", call="k8s.secret", objects=[f"Secret {self._home(ctx)}/{self.name}"])
         ctx.kube.apply(SECRETS, body)
 
-    def ours(self, ctx: Any, state: State) -> bool:
+    def ours(self, ctx: Context, state: State) -> bool:
         return bool(state.get("cluster") == ctx.owner.cluster)
 
     def label(self, state: State) -> str:
         return f"Secret {state.get('namespace', '')}/{self.name}"
 
-    def _home(self, ctx: Any) -> str:
+    def _home(self, ctx: Context) -> str:
         return self.namespace or str(ctx.kube.namespace)
 
     def _given(self) -> dict[str, str]:

@@ -22,15 +22,16 @@ class AddHost(Probe):
     once_for_all = True
 
     def look(self, ctx: Context) -> dict[str, Any]:
-        given = dict(self.__dict__)
+        variables = dict(self.__dict__)
         name = next(
-            (given.pop(word) for word in ("name", "hostname", "host") if word in given), None
+            (variables.pop(word) for word in ("name", "hostname", "host") if word in variables),
+            None,
         )
         if not name:
             raise Failed('add_host needs the argument "name"')
         groups: list[str] = []
         for word in ("groups", "group", "groupname"):
-            value = given.pop(word, None)
+            value = variables.pop(word, None)
             groups += (
                 value
                 if isinstance(value, list)
@@ -46,13 +47,13 @@ class AddHost(Probe):
             or any(
                 ctx.inventory.variables(str(name)).get(key) is None
                 or ctx.inventory.variables(str(name))[key].value != value
-                for key, value in given.items()
+                for key, value in variables.items()
             )
         )
-        ctx.inventory.add_host(str(name), groups, given)
+        ctx.inventory.add_host(str(name), groups, variables)
         return {
             "changed": new,
-            "add_host": {"host_name": str(name), "groups": groups, "host_vars": given},
+            "add_host": {"host_name": str(name), "groups": groups, "host_vars": variables},
         }
 
 

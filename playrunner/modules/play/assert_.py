@@ -17,9 +17,9 @@ class Assert(Probe):
     aliases = {"msg": "fail_msg"}
 
     that: Any  # an expression, or a list of them
-    fail_msg: Any = None  # said when one does not hold
-    success_msg: Any = None  # said when all hold
-    quiet: bool = False  # say nothing when all hold
+    fail_msg: Any = None  # the message when one does not hold
+    success_msg: Any = None  # the message when all hold
+    quiet: bool = False  # no message when all hold
 
     def look(self, ctx: Context) -> dict[str, Any]:
         for condition in self.that if isinstance(self.that, list) else [self.that]:

@@ -15,17 +15,17 @@ class Debug(Probe):
     in_memory = True
     raw = ("var",)
 
-    msg: Any = None  # the text or value to show
+    msg: Any = "Hello world!"  # the text or value to show
     var: Any = None  # an expression whose value is shown
     verbosity: int = 0  # shown only at this many -v or more
 
     def look(self, ctx: Context) -> dict[str, Any]:
-        if self.msg is not None and self.var is not None:
+        if self.var is not None and "msg" in self.__dict__:
             raise Failed('"msg" and "var" exclude each other')
         if self.verbosity > int(ctx.evaluate("ansible_verbosity")):
             return {"skipped": True, "skipped_reason": "Verbosity threshold not met."}
         if self.var is None:
-            return {"msg": "Hello world!" if self.msg is None else self.msg}
+            return {"msg": self.msg}
         try:
             return {str(self.var): ctx.evaluate(self.var)}
         except UndefinedVariable:

@@ -11,6 +11,7 @@ class IncludeRole(Probe):
     """The steps of a role, read when this step runs."""
 
     in_memory = True
+    aliases = {"role": "name"}
     raw = ("apply",)  # keywords of the steps, rendered when those run
 
     name: str  # the role
@@ -21,4 +22,5 @@ class IncludeRole(Probe):
     allow_duplicates: bool = True  # run it again though it ran before
     public: bool = False  # its variables stay visible after it
     apply: Any = None  # keywords for every step that comes in
-    rolespec_validate: bool = True  # accepted; roles here have no argument specification
+    # Check its variables against meta/argument_specs.yml before its first step
+    rolespec_validate: bool = True

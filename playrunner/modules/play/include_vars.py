@@ -9,7 +9,9 @@ from typing import Any, Literal
 from playrunner.errors import BadInput
 from playrunner.hostside.module import Failed, Probe
 from playrunner.run.context import Context
-from playrunner.text.documents import read_yaml
+from playrunner.text.documents import read_text, read_variables
+from playrunner.text.merging import merged
+from playrunner.vault.envelope import is_encrypted
 
 SUFFIXES = ["yaml", "yml", "json"]
 
@@ -27,19 +29,31 @@ class IncludeVars(Probe):
     files_matching: str | None = None  # only files whose names match this expression
     ignore_files: list[str] = []  # names (expressions) to leave out
     extensions: list[str] = SUFFIXES  # which endings count
-    ignore_unknown_extensions: bool = False  # pass over other files instead of failing
-    # Merging is done where it is wanted, with the combine filter
-    hash_behaviour: Literal["replace"] | None = None
+    ignore_unknown_extensions: bool = False  # skip other files instead of failing
+    # merge: mappings are merged with those of the same name, instead of replacing them
+    hash_behaviour: Literal["replace", "merge"] | None = None
 
     def look(self, ctx: Context) -> dict[str, Any]:
         if (self.file is None) == (self.dir is None):
             raise Failed('include_vars takes either "file" or "dir"')
         files = [self._found(ctx, str(self.file))] if self.file is not None else self._folder(ctx)
-        merged: dict[str, Any] = {}
+        contents: dict[str, Any] = {}
         for file in files:
-            merged.update(self._read(file))
-        facts = {self.name: merged} if self.name else merged
-        return {"ansible_facts": facts, "ansible_included_var_files": [str(file) for file in files]}
+            contents.update(self._read(file))
+        facts = {self.name: contents} if self.name else contents
+        if self.hash_behaviour == "merge":
+            facts = {name: self._merged(ctx, name, value) for name, value in facts.items()}
+        result: dict[str, Any] = {
+            "ansible_facts": facts,
+            "ansible_included_var_files": [str(file) for file in files],
+        }
+        if any(is_encrypted(read_text(file)) for file in files):
+            result["_ansible_no_log"] = True
+        return result
+
+    def _merged(self, ctx: Context, name: str, value: Any) -> Any:
+        known = ctx.known(name)
+        return merged(dict(known), value) if known is not None else value
 
     def _found(self, ctx: Context, name: str) -> Path:
         try:
@@ -51,7 +65,7 @@ class IncludeVars(Probe):
         top = self._found(ctx, str(self.dir))
         if not top.is_dir():
             raise Failed(f"{top} is not a folder")
-        found = []
+        files = []
         for path in sorted(path for path in top.rglob("*") if path.is_file()):
             deep = len(path.relative_to(top).parts)
             if (self.depth and deep > self.depth) or any(
@@ -61,13 +75,13 @@ class IncludeVars(Probe):
             if self.files_matching and not re.search(self.files_matching, path.name):
                 continue
             if path.suffix.lstrip(".") in self.extensions:
-                found.append(path)
+                files.append(path)
             elif not self.ignore_unknown_extensions:
                 raise Failed(f"{path} does not end in one of {', '.join(self.extensions)}")
-        return found
+        return files
 
     def _read(self, file: Path) -> dict[str, Any]:
-        value = read_yaml(file)
+        value = read_variables(file)
         if value is None:
             return {}
         if not isinstance(value, dict):

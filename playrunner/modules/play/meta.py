@@ -1,4 +1,4 @@
-"""play.meta: words for the runner itself: flush_handlers, end_play, end_host and the like."""
+"""play.meta: commands for the runner itself: flush_handlers, end_play, end_host, ..."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from playrunner.hostside.module import Probe
 
 
 class Meta(Probe):
-    """Words for the runner itself; no host is touched."""
+    """Commands for the runner itself; no host is touched."""
 
     in_memory = True
     free_form = "action"
@@ -20,6 +20,7 @@ class Meta(Probe):
         "end_host",
         "clear_facts",
         "clear_host_errors",
+        "refresh_inventory",
         "reset_connection",
         "noop",
         "end_role",

@@ -23,10 +23,10 @@ class Pause(Probe):
         started = time.time()
         answer = ""
         if self.seconds is not None or self.minutes is not None:
-            wanted = (self.seconds or 0) + 60 * (self.minutes or 0)
+            seconds = (self.seconds or 0) + 60 * (self.minutes or 0)
             if self.prompt:
                 ctx.show(f"{self.prompt}\n")
-            ctx.sleep(wanted)
+            ctx.sleep(seconds)
         else:
             answer = ctx.ask(self.prompt or "Press Enter to go on", self.echo)
         elapsed = time.time() - started

@@ -21,7 +21,7 @@ class Raw(Action):
 
     def act(self, ctx: Context) -> dict[str, Any]:
         line = f"{self.executable} -c {shlex.quote(self.cmd)}" if self.executable else self.cmd
-        channel = ctx.connection().start(line)
+        channel, stderr = ctx.start(line)
         most = limits().output_bytes
         out, left_out = read_all(channel, most)
         if left_out:
@@ -29,7 +29,7 @@ class Raw(Action):
                 f"the command wrote {left_out} bytes more than the {most} that are kept;"
                 " write to a file, or set PLAYRUNNER_OUTPUT_MB"
             )
-        status, errors = channel.status(), channel.complaints()
+        status, errors = channel.status(), stderr()
         channel.close()
         text = out.decode(errors="replace")
         values = {

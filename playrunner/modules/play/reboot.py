@@ -37,8 +37,7 @@ class Reboot(Action):
             or f'PATH=$PATH:{":".join(self.search_paths)} shutdown -r now "{self.msg}"'
         )
         ctx.sleep(self.pre_reboot_delay)
-        # It goes down while it answers: started in the background, so that this step's own answer
-        # still gets out.
+        # Started in the background, so that this step is answered before the host goes down.
         answer, _ = ctx.on_host("host.shell", {"cmd": f"(sleep 1; {command}) >/dev/null 2>&1 &"})
         if answer.get("failed"):
             raise Failed(

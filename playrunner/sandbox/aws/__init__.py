@@ -1,15 +1,13 @@
-"""A pretend AWS on a loopback port: moto's backends, filled in where they are thinner than the real
-thing.
+"""A pretend AWS on a loopback port: moto's backends, completed where they do less than the real
+services.
 
-- `process.py`: the background process: start, status, stop
-- `server.py`: the program behind it
-- `front.py`: what every request passes: recognised, recorded, perhaps struck by a fault, answered
-- `control.py`: `/_sandbox/...`: what every pretend cloud has
+- `api/process.py`: the background process: start, status, stop
+- `api/server.py`: the program behind it
+- `api/front.py`: the path of every request: parse, authenticate, inject faults, answer, record
+- `api/control.py`: `/_sandbox/...`: what every pretend cloud has
   (`playrunner/sandbox/http/control.py`), and prices
-- `wire.py`: requests read and answers written in the protocol of each service, by its own model
-- `world.py`: what there is beside moto's state
-- `services.py`: which call is answered by whom
-- `network.py`, `machines.py`, `tokens.py`: what several of them lean on
-- one file per thing: `eks_*.py`, `fsx.py`, `efs.py`, `ec2_*.py`, `load_balancers.py`, `tagging.py`,
-  `quotas.py`, `images.py`, `pricing.py` over `prices.py`
+- `api/wire.py`: requests parsed and answers serialized in the protocol of each service
+- `api/aws_state.py`: what moto does not keep
+- `api/services.py`: which function answers which call
+- `ec2/`, `eks/`, `other/`: one file for each resource
 """

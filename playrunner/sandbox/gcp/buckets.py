@@ -9,18 +9,18 @@ import re
 from typing import Any
 from urllib.parse import quote, unquote
 
+from playrunner.sandbox.gcp.gcp_state import now
 from playrunner.sandbox.gcp.messages import Call, GcpError, Reply, json_reply, missing
-from playrunner.sandbox.gcp.world import now
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]")
 
 
 def insert(call: Call) -> dict[str, Any]:
-    wish, project = call.body, call.request.query.get("project", "")
-    name = str(wish.get("name", ""))
+    body, project = call.body, call.request.query.get("project", "")
+    name = str(body.get("name", ""))
     if not _NAME.fullmatch(name):
         raise GcpError(400, f"Invalid bucket name: '{name}'")
-    there = call.world.buckets.get(name)
+    there = call.state.buckets.get(name)
     if there is not None:
         ours = there["_project"] == project
         raise GcpError(
@@ -46,7 +46,7 @@ def insert(call: Call) -> dict[str, Any]:
             "uniformBucketLevelAccess": {"enabled": False},
             "publicAccessPrevention": "inherited",
         },
-        **wish,
+        **body,
         "projectNumber": "123456789012",
         "timeCreated": now(),
         "updated": now(),
@@ -56,7 +56,7 @@ def insert(call: Call) -> dict[str, Any]:
         "_project": project,
     }
     bucket["location"] = str(bucket["location"]).upper()
-    call.world.buckets[name], call.world.objects[name] = bucket, {}
+    call.state.buckets[name], call.state.objects[name] = bucket, {}
     return _shown(bucket)
 
 
@@ -66,7 +66,7 @@ def get(call: Call) -> dict[str, Any]:
 
 def listing(call: Call) -> dict[str, Any]:
     project = call.request.query.get("project", "")
-    ours = [_shown(one) for one in call.world.buckets.values() if one["_project"] == project]
+    ours = [_shown(one) for one in call.state.buckets.values() if one["_project"] == project]
     return {"kind": "storage#buckets", "items": ours}
 
 
@@ -79,16 +79,16 @@ def patch(call: Call) -> dict[str, Any]:
 
 def delete(call: Call) -> Reply:
     bucket = _bucket(call)
-    if call.world.objects[bucket["name"]]:
+    if call.state.objects[bucket["name"]]:
         raise GcpError(
             409, "The bucket you tried to delete is not empty.", "FAILED_PRECONDITION", "conflict"
         )
-    del call.world.buckets[bucket["name"]], call.world.objects[bucket["name"]]
+    del call.state.buckets[bucket["name"]], call.state.objects[bucket["name"]]
     return Reply(204, b"")
 
 
 def list_objects(call: Call) -> dict[str, Any]:
-    inside, start = call.world.objects[_bucket(call)["name"]], call.request.query.get("prefix", "")
+    inside, start = call.state.objects[_bucket(call)["name"]], call.request.query.get("prefix", "")
     return {
         "kind": "storage#objects",
         "items": [_shown(one) for name, one in sorted(inside.items()) if name.startswith(start)],
@@ -127,7 +127,7 @@ def upload(call: Call) -> dict[str, Any]:
             f"{request.base}/download/storage/v1/b/{bucket}/o/{quote(name, safe='')}?alt=media"
         ),
     }
-    call.world.objects[bucket][name] = made
+    call.state.objects[bucket][name] = made
     return _shown(made)
 
 
@@ -139,26 +139,26 @@ def get_object(call: Call) -> Reply:
 
 
 def delete_object(call: Call) -> Reply:
-    del call.world.objects[call.at["name"]][_object(call)["name"]]
+    del call.state.objects[call.at["name"]][_object(call)["name"]]
     return Reply(204, b"")
 
 
 def _bucket(call: Call) -> dict[str, Any]:
-    found = call.world.buckets.get(call.at["name"])
+    found = call.state.buckets.get(call.at["name"])
     if found is None:
         raise missing("The specified bucket does not exist")
     return found
 
 
 def _object(call: Call) -> dict[str, Any]:
-    found = call.world.objects[_bucket(call)["name"]].get(unquote(call.at["object"]))
+    found = call.state.objects[_bucket(call)["name"]].get(unquote(call.at["object"]))
     if found is None:
         raise missing(f"No such object: {call.at['name']}/{unquote(call.at['object'])}")
     return found
 
 
-def _merge(there: dict[str, Any], wish: dict[str, Any]) -> None:
-    for name, value in wish.items():
+def _merge(there: dict[str, Any], body: dict[str, Any]) -> None:
+    for name, value in body.items():
         if value is None:
             there.pop(name, None)
         elif isinstance(value, dict) and isinstance(there.get(name), dict):

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from playrunner.sandbox.gcp.gcp_state import digest
 from playrunner.sandbox.gcp.messages import Call, GcpError, missing
-from playrunner.sandbox.gcp.world import digest
 
 REGIONS = {"us-central1": "abcf", "us-west1": "abc", "us-east1": "bcd", "europe-west4": "abc"}
 

@@ -14,11 +14,11 @@ from playrunner.sandbox.gcp import (
     pools,
     versions,
 )
+from playrunner.sandbox.gcp.gcp_state import digest, now
 from playrunner.sandbox.gcp.messages import Call, GcpError
-from playrunner.sandbox.gcp.world import digest, now
 
 # Where nothing listens: the endpoint of a cluster while there is no Kubernetes API
-NOBODY = "127.0.0.1:1"
+NO_LISTENER = "127.0.0.1:1"
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
 _UPDATES = {  # what an update says: the field it sets
     "desiredReleaseChannel": "releaseChannel",
@@ -33,36 +33,36 @@ _UPDATES = {  # what an update says: the field it sets
 
 
 def create(call: Call) -> dict[str, Any]:
-    wish = call.body.get("cluster") or {}
-    name = str(wish.get("name", ""))
+    spec = call.body.get("cluster") or {}
+    name = str(spec.get("name", ""))
     if not _NAME.fullmatch(name):
         raise GcpError(400, f"Cluster.name \"{name}\" must match the regex '(?:{_NAME.pattern})'.")
     if not catalogue.known(call.location):
         raise GcpError(400, f'Location "{call.location}" does not exist.')
     key = (call.project, call.location, name)
-    if key in call.world.clusters:
+    if key in call.state.clusters:
         raise GcpError(
             409,
             f"Already exists: projects/{call.project}/locations/{call.location}/clusters/{name}.",
         )
-    declared = wish.get("nodePools") or [
+    declared = spec.get("nodePools") or [
         {
             "name": "default-pool",
-            "initialNodeCount": int(wish.get("initialNodeCount") or 0),
-            "config": wish.get("nodeConfig") or {},
+            "initialNodeCount": int(spec.get("initialNodeCount") or 0),
+            "config": spec.get("nodeConfig") or {},
         }
     ]
-    if not wish.get("nodePools") and not wish.get("initialNodeCount"):
+    if not spec.get("nodePools") and not spec.get("initialNodeCount"):
         raise GcpError(400, "Cluster.initial_node_count must be greater than zero.")
-    cluster = _described(call, wish, name)
+    cluster = _described(call, spec, name)
     cluster["nodePools"] = [pools.described(call, cluster, one) for one in declared]
     pools.refuse_shortage(call, cluster["nodePools"])
-    call.world.clusters[key] = cluster
+    call.state.clusters[key] = cluster
     networking.open_cluster(call, cluster)
-    fault = call.world.faults.fails_later("container", call.action, name)
+    fault = call.state.faults.fails_later("container", call.action, name)
 
     def finish() -> str | None:
-        if call.world.clusters.get(key) is not cluster or cluster["status"] != "PROVISIONING":
+        if call.state.clusters.get(key) is not cluster or cluster["status"] != "PROVISIONING":
             return "the cluster was deleted meanwhile"
         failed = operations.reason_of(fault, "internal error") if fault else ""
         for pool in () if failed else cluster["nodePools"]:
@@ -81,7 +81,7 @@ def get(call: Call) -> dict[str, Any]:
 def listing(call: Call) -> dict[str, Any]:
     every = [
         one
-        for (project, location, _), one in sorted(call.world.clusters.items())
+        for (project, location, _), one in sorted(call.state.clusters.items())
         if project == call.project and call.location in ("-", location)
     ]
     return {"clusters": [shown(call, one) for one in every]}
@@ -96,7 +96,7 @@ def delete(call: Call) -> dict[str, Any]:
     ):
         operation_lock.refuse_busy(cluster)
     cluster["status"] = "STOPPING"
-    fault = call.world.faults.fails_later("container", call.action, cluster["name"])
+    fault = call.state.faults.fails_later("container", call.action, cluster["name"])
 
     def finish() -> str | None:
         if fault:
@@ -105,20 +105,20 @@ def delete(call: Call) -> dict[str, Any]:
         for pool in cluster["nodePools"]:
             nodes.stop(call, cluster, pool)
         networking.close_cluster(call, cluster)
-        call.world.clusters.pop(key, None)
+        call.state.clusters.pop(key, None)
         return None
 
     return operation_lock.begin(call, cluster, "DELETE_CLUSTER", "container.cluster.delete", finish)
 
 
 def update(call: Call) -> dict[str, Any]:
-    cluster, wish = operation_lock.found(call), call.body.get("update") or {}
+    cluster, spec = operation_lock.found(call), call.body.get("update") or {}
     operation_lock.refuse_busy(cluster)
-    version = wish.get("desiredMasterVersion")
-    wanted = {_UPDATES[name]: value for name, value in wish.items() if name in _UPDATES}
+    version = spec.get("desiredMasterVersion")
+    wanted = {_UPDATES[name]: value for name, value in spec.items() if name in _UPDATES}
     if version:
         wanted["currentMasterVersion"] = versions.resolved(str(version))
-    unknown = sorted(set(wish) - set(_UPDATES) - {"desiredMasterVersion"})
+    unknown = sorted(set(spec) - set(_UPDATES) - {"desiredMasterVersion"})
     if unknown or not wanted:
         raise GcpError(400, f"the sandbox does not update {', '.join(unknown) or 'nothing'}")
     return operation_lock.change(
@@ -130,11 +130,11 @@ def update(call: Call) -> dict[str, Any]:
 
 
 def set_labels(call: Call) -> dict[str, Any]:
-    cluster, wish = operation_lock.found(call), call.body
+    cluster, spec = operation_lock.found(call), call.body
     operation_lock.refuse_busy(cluster)
-    if wish.get("labelFingerprint") != cluster["labelFingerprint"]:
+    if spec.get("labelFingerprint") != cluster["labelFingerprint"]:
         raise GcpError(412, "Labels could not be set due to fingerprint mismatch.")
-    labels = dict(wish.get("resourceLabels") or {})
+    labels = dict(spec.get("resourceLabels") or {})
 
     def put() -> None:
         cluster.update(resourceLabels=labels, labelFingerprint=digest(sorted(labels.items())))
@@ -150,10 +150,10 @@ def shown(call: Call, cluster: dict[str, Any]) -> dict[str, Any]:
     """As the API has it: the number of nodes is counted when it is asked for."""
     key = call.project, cluster["location"], cluster["name"]
     count = sum(
-        len(call.world.nodes.get((*key, pool["name"]), ())) for pool in cluster["nodePools"]
+        len(call.state.nodes.get((*key, pool["name"]), ())) for pool in cluster["nodePools"]
     )
     public = {name: value for name, value in cluster.items() if not name.startswith("_")}
-    settings = call.world.settings
+    settings = call.state.settings
     if settings.gke_endpoint:  # the API server may have come up after the cluster
         public |= {
             "endpoint": settings.gke_endpoint,
@@ -173,39 +173,39 @@ def _settle(cluster: dict[str, Any], status: str, reason: str) -> None:
     )
 
 
-def _described(call: Call, wish: dict[str, Any], name: str) -> dict[str, Any]:
-    version = versions.resolved(str(wish.get("initialClusterVersion") or "-"))
-    labels = dict(wish.get("resourceLabels") or {})
+def _described(call: Call, spec: dict[str, Any], name: str) -> dict[str, Any]:
+    version = versions.resolved(str(spec.get("initialClusterVersion") or "-"))
+    labels = dict(spec.get("resourceLabels") or {})
     return {
         **{
             key: value
-            for key, value in wish.items()
+            for key, value in spec.items()
             if key not in ("initialNodeCount", "nodeConfig", "nodePools")
         },
         "name": name,
-        "id": digest(call.world.id(), length=64),
+        "id": digest(call.state.id(), length=64),
         "location": call.location,
         "zone": call.location,
-        "locations": sorted(wish.get("locations") or catalogue.zones_of(call.location)),
+        "locations": sorted(spec.get("locations") or catalogue.zones_of(call.location)),
         "status": "PROVISIONING",
         "selfLink": (
             f"{call.request.base}/v1/projects/{call.project}/locations/{call.location}/clusters/{name}"
         ),
-        "endpoint": NOBODY,
+        "endpoint": NO_LISTENER,
         "masterAuth": {"clusterCaCertificate": ""},
         "initialClusterVersion": version,
         "currentMasterVersion": version,
         "currentNodeVersion": version,
         "createTime": now(),
-        "network": wish.get("network") or "default",
-        "subnetwork": wish.get("subnetwork") or "default",
+        "network": spec.get("network") or "default",
+        "subnetwork": spec.get("subnetwork") or "default",
         "clusterIpv4Cidr": "10.44.0.0/14",
         "servicesIpv4Cidr": "10.48.0.0/20",
         "resourceLabels": labels,
         "labelFingerprint": digest(sorted(labels.items())),
         "loggingService": "logging.googleapis.com/kubernetes",
         "monitoringService": "monitoring.googleapis.com/kubernetes",
-        "releaseChannel": wish.get("releaseChannel") or {"channel": "REGULAR"},
+        "releaseChannel": spec.get("releaseChannel") or {"channel": "REGULAR"},
         "autopilot": {},
         "etag": digest(name, now()),
     }

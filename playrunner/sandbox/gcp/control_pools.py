@@ -1,7 +1,7 @@
-"""`/_sandbox/pools`: every node pool with its machines, and a way to resize one, for whoever plays
-the cluster's autoscaler.
+"""`/_sandbox/pools`: every node pool with its machines, and a way to resize one, for the process
+that plays the cluster's autoscaler.
 
-`/_sandbox/disks`: every disk that is ready, for whoever plays its machines.
+`/_sandbox/disks`: every disk that is ready, for the process that plays its machines.
 """
 
 from __future__ import annotations
@@ -11,41 +11,41 @@ from typing import Any
 
 from playrunner.sandbox.gcp import nodes
 from playrunner.sandbox.gcp.catalogue import MACHINES
+from playrunner.sandbox.gcp.gcp_state import GcpState
 from playrunner.sandbox.gcp.messages import Call, Request
-from playrunner.sandbox.gcp.world import World
 from playrunner.sandbox.http import control
 
 
-def _pools(world: World, wish: Any, query: Mapping[str, str]) -> Any:
-    world.timeline.catch_up()
+def _pools(state: GcpState, body: Any, query: Mapping[str, str]) -> Any:
+    state.timeline.catch_up()
     there = [
-        _pool(world, key, cluster, pool)
-        for key, cluster in world.clusters.items()
+        _pool(state, key, cluster, pool)
+        for key, cluster in state.clusters.items()
         for pool in cluster["nodePools"]
     ]
     clusters = [
-        key[2] for key, cluster in world.clusters.items() if cluster["status"] != "PROVISIONING"
+        key[2] for key, cluster in state.clusters.items() if cluster["status"] != "PROVISIONING"
     ]
     return {
         "clusters": clusters,
         "pools": there,
-        "gke_endpoint": world.settings.gke_endpoint,
-        "idle_seconds": world.settings.idle_seconds,
+        "gke_endpoint": state.settings.gke_endpoint,
+        "idle_seconds": state.settings.idle_seconds,
     }
 
 
 def _pool(
-    world: World, key: tuple[str, str, str], cluster: dict[str, Any], pool: dict[str, Any]
+    state: GcpState, key: tuple[str, str, str], cluster: dict[str, Any], pool: dict[str, Any]
 ) -> dict[str, Any]:
     config, kind = pool["config"], MACHINES[pool["config"]["machineType"]]
     cards = [
-        (one["acceleratorType"], int(one["acceleratorCount"]))
-        for one in config.get("accelerators") or ()
+        (accelerator["acceleratorType"], int(accelerator["acceleratorCount"]))
+        for accelerator in config.get("accelerators") or ()
     ]
     card, count = cards[0] if cards else (kind.accelerator, kind.accelerators)
     machines = [
-        {"name": one["name"], "status": one["status"], "zone": one["zone"].rpartition("/")[2]}
-        for one in world.nodes.get((*key, pool["name"]), ())
+        {"name": node["name"], "status": node["status"], "zone": node["zone"].rpartition("/")[2]}
+        for node in state.nodes.get((*key, pool["name"]), ())
     ]
     return {
         "project": key[0],
@@ -68,39 +68,39 @@ def _pool(
     }
 
 
-def _resize(world: World, wish: Any, query: Mapping[str, str]) -> Any:
+def _resize(state: GcpState, body: Any, query: Mapping[str, str]) -> Any:
     """The number of machines that the autoscaler wants, in each zone; within what the pool allows.
     `remove` go first."""
-    key = (str(wish["project"]), str(wish["location"]), str(wish["cluster"]))
-    cluster = world.clusters.get(key)
+    key = (str(body["project"]), str(body["location"]), str(body["cluster"]))
+    cluster = state.clusters.get(key)
     pool = next(
-        (one for one in (cluster or {"nodePools": []})["nodePools"] if one["name"] == wish["pool"]),
+        (one for one in (cluster or {"nodePools": []})["nodePools"] if one["name"] == body["pool"]),
         None,
     )
     if cluster is None or pool is None:
-        raise ValueError(f"there is no node pool {wish['pool']} of {wish['cluster']}")
+        raise ValueError(f"there is no node pool {body['pool']} of {body['cluster']}")
     scale = pool["autoscaling"]
     if not scale.get("enabled"):
-        raise ValueError(f"the node pool {pool['name']} does not scale by itself")
+        raise ValueError(f"the node pool {pool['name']} has no autoscaling")
     size = min(
-        max(int(wish["size"]), int(scale.get("minNodeCount") or 0)), int(scale["maxNodeCount"])
+        max(int(body["size"]), int(scale.get("minNodeCount") or 0)), int(scale["maxNodeCount"])
     )
     base = str(cluster["selfLink"]).partition("/v1/")[0]
     call = Call(
-        world, Request("POST", "", {}, {}, b"", base), at={"project": key[0], "location": key[1]}
+        state, Request("POST", "", {}, {}, b"", base), at={"project": key[0], "location": key[1]}
     )
     return {
         "size": size,
-        "refused": nodes.resize(call, cluster, pool, size, wish.get("remove") or ()) or "",
+        "refused": nodes.resize(call, cluster, pool, size, body.get("remove") or ()) or "",
     }
 
 
-def _disks(world: World, wish: Any, query: Mapping[str, str]) -> Any:
-    world.timeline.catch_up()
+def _disks(state: GcpState, body: Any, query: Mapping[str, str]) -> Any:
+    state.timeline.catch_up()
     return {
         "disks": [
             {"project": project, "zone": zone, "name": name, "id": disk["id"]}
-            for (project, zone, name), disk in world.of("disks").items()
+            for (project, zone, name), disk in state.of("disks").items()
             if disk["status"] == "READY"
         ]
     }

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from playrunner.sandbox.gcp import catalogue, operations, quotas
+from playrunner.sandbox.gcp.gcp_state import Key, digest, now
 from playrunner.sandbox.gcp.messages import Call, GcpError, missing
-from playrunner.sandbox.gcp.world import Key, digest, now
 
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 TYPES = ("pd-standard", "pd-balanced", "pd-ssd", "pd-extreme")
@@ -15,12 +15,12 @@ TYPES = ("pd-standard", "pd-balanced", "pd-ssd", "pd-extreme")
 
 def insert(call: Call) -> dict[str, Any]:
     catalogue.check_zone(call)
-    wish = call.body
+    body = call.body
     name, base = (
-        str(wish.get("name", "")),
+        str(body.get("name", "")),
         f"{call.request.base}/compute/v1/projects/{call.project}",
     )
-    kind = str(wish.get("type") or "pd-standard").rpartition("/")[2]
+    kind = str(body.get("type") or "pd-standard").rpartition("/")[2]
     if not _NAME.fullmatch(name):
         raise GcpError(
             400,
@@ -34,38 +34,38 @@ def insert(call: Call) -> dict[str, Any]:
             " found.",
         )
     key = (call.project, call.location, name)
-    if key in call.world.of("disks"):
+    if key in call.state.of("disks"):
         raise GcpError(
             409,
             f"The resource 'projects/{call.project}/zones/{call.location}/disks/{name}' already"
             " exists",
         )
-    labels, zone = dict(wish.get("labels") or {}), f"{base}/zones/{call.location}"
+    labels, zone = dict(body.get("labels") or {}), f"{base}/zones/{call.location}"
     disk = {
         "kind": "compute#disk",
-        "id": call.world.id(),
+        "id": call.state.id(),
         "name": name,
-        "sizeGb": str(wish.get("sizeGb") or "500"),
+        "sizeGb": str(body.get("sizeGb") or "500"),
         "zone": zone,
         "type": f"{zone}/diskTypes/{kind}",
         "status": "CREATING",
         "selfLink": f"{zone}/disks/{name}",
         "labels": labels,
         "labelFingerprint": digest(sorted(labels.items())),
-        "description": wish.get("description", ""),
+        "description": body.get("description", ""),
         "users": [],
         "creationTimestamp": now(),
         "physicalBlockSizeBytes": "4096",
     }
     quotas.refuse_disk(call, disk)
-    call.world.of("disks")[key] = disk
+    call.state.of("disks")[key] = disk
     return operations.compute(
         call,
         "insert",
         disk,
         "compute.disk",
         lambda: disk.update(status="READY"),
-        undo=lambda: call.world.of("disks").pop(key, None) and None,
+        undo=lambda: call.state.of("disks").pop(key, None),
     )
 
 
@@ -76,7 +76,7 @@ def get(call: Call) -> dict[str, Any]:
 def listing(call: Call) -> dict[str, Any]:
     here = [
         one
-        for (project, zone, _), one in call.world.of("disks").items()
+        for (project, zone, _), one in call.state.of("disks").items()
         if (project, zone) == (call.project, call.location)
     ]
     return {"kind": "compute#diskList", "items": here}
@@ -84,7 +84,7 @@ def listing(call: Call) -> dict[str, Any]:
 
 def aggregated(call: Call) -> dict[str, Any]:
     places: dict[str, Any] = {}
-    for (project, zone, _), disk in call.world.of("disks").items():
+    for (project, zone, _), disk in call.state.of("disks").items():
         if project == call.project:
             places.setdefault(f"zones/{zone}", {"disks": []})["disks"].append(disk)
     return {"kind": "compute#diskAggregatedList", "items": places}
@@ -104,7 +104,7 @@ def delete(call: Call) -> dict[str, Any]:
         "delete",
         disk,
         "compute.disk",
-        lambda: call.world.of("disks").pop(_key(call), None) and None,
+        lambda: call.state.of("disks").pop(_key(call), None),
         undo=lambda: disk.update(status="READY"),
     )
 
@@ -125,10 +125,10 @@ def resize(call: Call) -> dict[str, Any]:
 
 
 def set_labels(call: Call) -> dict[str, Any]:
-    disk, wish = found(call), call.body
-    if wish.get("labelFingerprint") != disk["labelFingerprint"]:
+    disk, body = found(call), call.body
+    if body.get("labelFingerprint") != disk["labelFingerprint"]:
         raise GcpError(412, "Labels fingerprint either invalid or resource labels have changed")
-    labels = dict(wish.get("labels") or {})
+    labels = dict(body.get("labels") or {})
     return operations.compute(
         call,
         "setLabels",
@@ -140,7 +140,7 @@ def set_labels(call: Call) -> dict[str, Any]:
 
 def found(call: Call) -> dict[str, Any]:
     catalogue.check_zone(call)
-    disk = call.world.of("disks").get(_key(call))
+    disk = call.state.of("disks").get(_key(call))
     if disk is None:
         raise missing(f"The resource '{_path(call)}' was not found")
     return disk

@@ -1,4 +1,5 @@
-"""What every request passes: recognised, let in, perhaps struck by a fault, answered, and recorded."""
+"""The path of every request: parse, authenticate, apply injected faults, answer, and
+recorded."""
 
 from __future__ import annotations
 
@@ -10,9 +11,9 @@ from pathlib import Path
 from playrunner.sandbox.faults import Fault
 from playrunner.sandbox.gcp import control_pools, services
 from playrunner.sandbox.gcp.auth import Entrance
+from playrunner.sandbox.gcp.gcp_state import GcpState
 from playrunner.sandbox.gcp.messages import Call, GcpError, Reply, Request, json_reply, refusal
 from playrunner.sandbox.gcp.routes import Route, recognised, table
-from playrunner.sandbox.gcp.world import World
 from playrunner.sandbox.http import control, control_secret
 from playrunner.sandbox.http.calls import CallRecord
 
@@ -27,22 +28,23 @@ class Front:
 
     def __init__(self, folder: Path) -> None:
         """`folder` has its secrets."""
-        self.world, self._folder = World(), folder
+        self.state, self._folder = GcpState(), folder
         self.entrance = Entrance(folder)
         self._routes = table(self.entrance)
         self._lock = threading.RLock()
 
     def answer(self, request: Request) -> tuple[Reply | None, Fault | None]:
-        """The reply, and the fault that keeps it from arriving; without a reply nothing was done."""
+        """The reply, and the fault that keeps it from arriving; without a reply nothing was
+        done."""
         if request.path.startswith(control.PREFIX):
             return self._steered(request), None
         began = time.perf_counter()
         with self._lock:
-            self.world.timeline.catch_up()
-            call, route = recognised(self._routes, self.world, request)
+            self.state.timeline.catch_up()
+            call, route = recognised(self._routes, self.state, request)
             if not self._is_let_in(call):  # not counted, and it uses up no fault
                 return refusal(GcpError(401, _NOT_LET_IN)), None
-            fault = self.world.faults.striking(call.service, call.action, call.mutating)
+            fault = self.state.faults.striking(call.service, call.action, call.mutating)
             reply: Reply | None = None
             if fault is None or fault.kind == "lost":
                 reply = self._answered(call, route)
@@ -67,29 +69,27 @@ class Front:
                 what = f"{call.request.method} {call.request.path}"
                 raise GcpError(501, f"the sandbox does not do {what}; see docs/gcp.md")
             services.refuse_disabled(call)
-            said = self._once(call, route)
-            return said if isinstance(said, Reply) else json_reply(said)
+            answer = self._once(call, route)
+            return answer if isinstance(answer, Reply) else json_reply(answer)
         except GcpError as error:
             return refusal(error)
-        except (
-            Exception
-        ) as error:  # the edge: a defect of ours must not look like a server to retry
+        except Exception as error:  # a defect of ours must not look like a server to retry
             traceback.print_exc()
-            said = (
+            answer = (
                 f"the sandbox fell over {call.service}.{call.action} ({type(error).__name__}:"
                 f" {error}); its log has more"
             )
-            return refusal(GcpError(501, said))
+            return refusal(GcpError(501, answer))
 
     def _once(self, call: Call, route: Route) -> object:
         """Compute Engine knows a request again by the id it carries, and answers it as before."""
         number = call.request.query.get("requestId", "") if call.mutating else ""
-        if number not in self.world.requests:
+        if number not in self.state.requests:
             answer = route.answer(call)
             if not number:
                 return answer
-            self.world.requests[number] = answer
-        return self.world.requests[number]
+            self.state.requests[number] = answer
+        return self.state.requests[number]
 
     def _steered(self, request: Request) -> Reply:
         if not control_secret.is_right(self._folder, request.headers.get("authorization", "")):
@@ -97,7 +97,7 @@ class Front:
         with self._lock:
             return Reply(
                 *control.answer(
-                    self.world,
+                    self.state,
                     request.method,
                     request.path,
                     request.query,
@@ -114,9 +114,9 @@ class Front:
         return self.entrance.knows(call.request.headers.get("authorization", ""))
 
     def _record(self, call: Call, reply: Reply | None, fault: Fault | None, began: float) -> None:
-        self.world.calls.append(
+        self.state.calls.append(
             CallRecord(
-                self.world.number(),
+                self.state.number(),
                 time.time(),
                 call.service,
                 call.action,

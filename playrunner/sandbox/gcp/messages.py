@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from playrunner.sandbox.gcp.world import World
+    from playrunner.sandbox.gcp.gcp_state import GcpState
 
 _WORDS = {
     400: "INVALID_ARGUMENT",
@@ -60,7 +60,7 @@ class Request:
 class Call:
     """A request that was recognised: the call it is, on what."""
 
-    world: World
+    state: GcpState
     request: Request
     service: str = "unknown"
     action: str = "Unknown"

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from playrunner.sandbox.gcp import operations
+from playrunner.sandbox.gcp.gcp_state import Key, now
 from playrunner.sandbox.gcp.messages import Call, GcpError, missing
-from playrunner.sandbox.gcp.world import Key, now
 
 KINDS = {
     "firewalls": "firewall",
@@ -19,24 +19,24 @@ KINDS = {
 
 
 def insert(call: Call) -> dict[str, Any]:
-    wish, name = call.body, str(call.body.get("name", ""))
+    body, name = call.body, str(call.body.get("name", ""))
     key, kind = _key(call, name), call.at["kind"]
-    if key in call.world.of(kind):
+    if key in call.state.of(kind):
         raise GcpError(409, f"The resource '{_path(call, name)}' already exists")
-    made = _made(call, kind, call.location, name, wish)
-    call.world.of(kind)[key] = made
+    made = _made(call, kind, call.location, name, body)
+    call.state.of(kind)[key] = made
     return operations.compute(
         call,
         "insert",
         made,
         "compute.network",
         lambda: None,
-        undo=lambda: call.world.of(kind).pop(key, None) and None,
+        undo=lambda: call.state.of(kind).pop(key, None),
     )
 
 
 def get(call: Call) -> dict[str, Any]:
-    found = call.world.of(call.at["kind"]).get(_key(call, call.at["name"]))
+    found = call.state.of(call.at["kind"]).get(_key(call, call.at["name"]))
     if found is None:
         raise missing(f"The resource '{_path(call, call.at['name'])}' was not found")
     return found
@@ -46,7 +46,7 @@ def listing(call: Call) -> dict[str, Any]:
     kind = call.at["kind"]
     here = [
         one
-        for (project, place, _), one in call.world.of(kind).items()
+        for (project, place, _), one in call.state.of(kind).items()
         if (project, place) == (call.project, call.location)
     ]
     return {"kind": f"compute#{KINDS[kind]}List", "items": here}
@@ -54,7 +54,7 @@ def listing(call: Call) -> dict[str, Any]:
 
 def aggregated(call: Call) -> dict[str, Any]:
     kind, places = call.at["kind"], dict[str, Any]()
-    for (project, place, _), one in call.world.of(kind).items():
+    for (project, place, _), one in call.state.of(kind).items():
         if project == call.project:
             where = f"regions/{place}" if place else "global"
             places.setdefault(where, {kind: []})[kind].append(one)
@@ -65,7 +65,7 @@ def delete(call: Call) -> dict[str, Any]:
     there, kind = get(call), call.at["kind"]
     users = [
         one
-        for one in call.world.of("forwardingRules").values()
+        for one in call.state.of("forwardingRules").values()
         if one.get("target") == there["selfLink"]
     ]
     if users:
@@ -81,7 +81,7 @@ def delete(call: Call) -> dict[str, Any]:
         "delete",
         there,
         "compute.network",
-        lambda: call.world.of(kind).pop(key, None) and None,
+        lambda: call.state.of(kind).pop(key, None),
         undo=lambda: None,
     )
 
@@ -90,36 +90,37 @@ def open_cluster(call: Call, cluster: dict[str, Any]) -> None:
     """The rules that GKE makes with a cluster."""
     for end in ("all", "vms"):
         name = f"gke-{cluster['name']}-{cluster['id'][:8]}-{end}"
-        wish = {
+        body = {
             "network": cluster["network"],
             "targetTags": [f"gke-{cluster['name']}-{cluster['id'][:8]}-node"],
             "sourceRanges": [cluster["clusterIpv4Cidr"]],
             "direction": "INGRESS",
             "allowed": [{"IPProtocol": "tcp"}],
         }
-        call.world.of("firewalls")[call.project, "", name] = _made(
-            call, "firewalls", "", name, wish
+        call.state.of("firewalls")[call.project, "", name] = _made(
+            call, "firewalls", "", name, body
         )
 
 
 def close_cluster(call: Call, cluster: dict[str, Any]) -> None:
-    """They go with it; those of its load balancers stay, since nobody is left to remove them."""
+    """They go with it; those of its load balancers stay, since no controller is left to remove
+    them."""
     for end in ("all", "vms"):
-        call.world.of("firewalls").pop(
+        call.state.of("firewalls").pop(
             (call.project, "", f"gke-{cluster['name']}-{cluster['id'][:8]}-{end}"), None
         )
 
 
-def _made(call: Call, kind: str, place: str, name: str, wish: dict[str, Any]) -> dict[str, Any]:
+def _made(call: Call, kind: str, place: str, name: str, body: dict[str, Any]) -> dict[str, Any]:
     base = f"{call.request.base}/compute/v1/projects/{call.project}"
     where = f"{base}/regions/{place}" if place else f"{base}/global"
     region = {"region": f"{base}/regions/{place}"} if place else {}
     return {
         "kind": f"compute#{KINDS[kind]}",
-        "id": call.world.id(),
+        "id": call.state.id(),
         "creationTimestamp": now(),
         **region,
-        **wish,
+        **body,
         "name": name,
         "selfLink": f"{where}/{kind}/{name}",
     }

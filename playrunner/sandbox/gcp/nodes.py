@@ -6,8 +6,8 @@ from collections.abc import Collection
 from typing import Any
 
 from playrunner.sandbox.gcp import quotas
+from playrunner.sandbox.gcp.gcp_state import digest, now
 from playrunner.sandbox.gcp.messages import Call, missing
-from playrunner.sandbox.gcp.world import digest, now
 
 
 def resize(
@@ -19,7 +19,7 @@ def resize(
 ) -> str | None:
     """Start or stop some, those named `first` before others; the reason when there are none to be
     had."""
-    world, there = call.world, call.world.nodes.setdefault(_key(call, cluster, pool), [])
+    state, there = call.state, call.state.nodes.setdefault(_key(call, cluster, pool), [])
     kind = pool["config"]["machineType"]
     for zone in pool["locations"]:
         here = [one for one in there if one["zone"].endswith(f"/{zone}")]
@@ -28,11 +28,11 @@ def resize(
             there.remove(extra)
         for _ in range(per_zone - len(here)):
             short = quotas.shortage(
-                world, call.project, cluster["location"], quotas.of_machines(pool["config"], 1)
+                state, call.project, cluster["location"], quotas.of_machines(pool["config"], 1)
             )
             if short:
                 return short
-            if world.faults.no_capacity((zone,), kind):
+            if state.faults.no_capacity((zone,), kind):
                 path = f"projects/{call.project}/zones/{zone}"
                 return (
                     f"Google Compute Engine: The zone '{path}' does not have enough resources"
@@ -44,18 +44,18 @@ def resize(
 
 
 def stop(call: Call, cluster: dict[str, Any], pool: dict[str, Any]) -> None:
-    call.world.nodes.pop(_key(call, cluster, pool), None)
+    call.state.nodes.pop(_key(call, cluster, pool), None)
 
 
 def count(call: Call, cluster: dict[str, Any], pool: dict[str, Any]) -> int:
     """How many there are in each zone."""
-    there = call.world.nodes.get(_key(call, cluster, pool), [])
+    there = call.state.nodes.get(_key(call, cluster, pool), [])
     return len(there) // max(1, len(pool["locations"]))
 
 
 def all_instances(call: Call) -> dict[str, Any]:
     zones: dict[str, list[dict[str, Any]]] = {}
-    for (project, *_), instances in call.world.nodes.items():
+    for (project, *_), instances in call.state.nodes.items():
         for one in instances if project == call.project else ():
             zones.setdefault(one["zone"].rpartition("/")[2], []).append(_shown(one))
     found = {f"zones/{zone}": {"instances": some} for zone, some in zones.items()}
@@ -65,7 +65,7 @@ def all_instances(call: Call) -> dict[str, Any]:
 def list_instances(call: Call) -> dict[str, Any]:
     every = [
         one
-        for (project, *_), instances in call.world.nodes.items()
+        for (project, *_), instances in call.state.nodes.items()
         for one in instances
         if project == call.project and one["zone"].endswith(f"/{call.location}")
     ]
@@ -74,10 +74,10 @@ def list_instances(call: Call) -> dict[str, Any]:
 
 def get_group(call: Call) -> dict[str, Any]:
     """The group of a pool's machines in one zone: how many there shall be."""
-    for (project, location, name), cluster in call.world.clusters.items():
+    for (project, location, name), cluster in call.state.clusters.items():
         for pool in cluster["nodePools"] if project == call.project else ():
             if call.at["name"] == group_name(cluster, pool) and call.location in pool["locations"]:
-                there = call.world.nodes.get((project, location, name, pool["name"]), [])
+                there = call.state.nodes.get((project, location, name, pool["name"]), [])
                 here = [one for one in there if one["zone"].endswith(f"/{call.location}")]
                 return {
                     "kind": "compute#instanceGroupManager",
@@ -94,8 +94,9 @@ def group_name(cluster: dict[str, Any], pool: dict[str, Any]) -> str:
 def _instance(
     call: Call, cluster: dict[str, Any], pool: dict[str, Any], zone: str
 ) -> dict[str, Any]:
-    number = call.world.id()
-    name = f"gke-{cluster['name']}-{pool['name']}-{digest(cluster['id'], pool['name'])}-{digest(number, length=4)}"
+    number = call.state.id()
+    pool_digest = digest(cluster["id"], pool["name"])
+    name = f"gke-{cluster['name']}-{pool['name']}-{pool_digest}-{digest(number, length=4)}"
     base = f"{call.request.base}/compute/v1/projects/{call.project}/zones/{zone}"
     config = pool["config"]
     made = {
@@ -118,7 +119,7 @@ def _instance(
         "scheduling": {"provisioningModel": "SPOT" if config.get("spot") else "STANDARD"},
         "_config": config,
     }
-    call.world.later("container.node.start", lambda: made.update(status="RUNNING"))
+    call.state.later("container.node.start", lambda: made.update(status="RUNNING"))
     return made
 
 

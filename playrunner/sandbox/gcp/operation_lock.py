@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from playrunner.sandbox.gcp import operations
+from playrunner.sandbox.gcp.gcp_state import Key
 from playrunner.sandbox.gcp.messages import Call, missing, precondition
-from playrunner.sandbox.gcp.world import Key
 
 
 def found(call: Call) -> dict[str, Any]:
-    cluster = call.world.clusters.get(key_of(call))
+    cluster = call.state.clusters.get(key_of(call))
     if cluster is None:
         raise missing(
             f"projects/{call.project}/locations/{call.location}/clusters/{call.at['cluster']}"

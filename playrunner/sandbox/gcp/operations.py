@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from playrunner.sandbox.faults import Fault
+from playrunner.sandbox.gcp.gcp_state import digest, now
 from playrunner.sandbox.gcp.messages import Call, missing
-from playrunner.sandbox.gcp.world import digest, now
 
 
 def container(
@@ -17,7 +17,7 @@ def container(
     """An operation on a cluster; `finish` is done at its end and gives the reason when it went
     wrong."""
     location = call.location
-    name = f"operation-{call.world.id()}-{digest(target, kind)}"
+    name = f"operation-{call.state.id()}-{digest(target, kind)}"
     link = f"{call.request.base}/v1/projects/{call.project}/locations/{location}/operations/{name}"
     made: dict[str, Any] = {
         "name": name,
@@ -39,8 +39,8 @@ def container(
         if reason:
             made.update(statusMessage=reason, error={"code": 9, "message": reason})
 
-    call.world.operations[name] = made
-    call.world.later(delay, end)
+    call.state.operations[name] = made
+    call.state.later(delay, end)
     return made
 
 
@@ -49,19 +49,19 @@ def compute(
     kind: str,
     target: dict[str, Any],
     delay: str,
-    finish: Callable[[], None],
-    undo: Callable[[], None] | None = None,
+    finish: Callable[[], object],
+    undo: Callable[[], object] | None = None,
 ) -> dict[str, Any]:
     """An operation of Compute Engine; with a fault that strikes later, `undo` is done instead of
     `finish`."""
     scope = "zones" if "zone" in call.at else "regions" if "region" in call.at else "global"
     where = "" if scope == "global" else f"/{call.location}"
     base = f"{call.request.base}/compute/v1/projects/{call.project}"
-    name = f"operation-{call.world.id()}-{digest(target['selfLink'], kind)}"
+    name = f"operation-{call.state.id()}-{digest(target['selfLink'], kind)}"
     link = f"{base}/{scope}{where}/operations/{name}"
     made: dict[str, Any] = {
         "kind": "compute#operation",
-        "id": call.world.id(),
+        "id": call.state.id(),
         "name": name,
         "operationType": kind,
         "status": "RUNNING",
@@ -75,7 +75,7 @@ def compute(
     }
     if scope != "global":
         made["zone" if scope == "zones" else "region"] = f"{base}/{scope}{where}"
-    fault = call.world.faults.fails_later("compute", call.action, target["name"])
+    fault = call.state.faults.fails_later("compute", call.action, target["name"])
 
     def end() -> None:
         made.update(status="DONE", progress=100, endTime=now())
@@ -92,28 +92,29 @@ def compute(
             error={"errors": [failed]}, httpErrorStatusCode=400, httpErrorMessage="BAD REQUEST"
         )
 
-    call.world.operations[name] = made
-    call.world.later(delay, end)
+    call.state.operations[name] = made
+    call.state.later(delay, end)
     return made
 
 
 def long_running(call: Call, delay: str, finish: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """An operation as Artifact Registry and Service Usage have them."""
     location = call.at.get("location", "global")
-    name = f"projects/{call.project}/locations/{location}/operations/{digest(call.world.id(), length=32)}"
+    number = digest(call.state.id(), length=32)
+    name = f"projects/{call.project}/locations/{location}/operations/{number}"
     made: dict[str, Any] = {"name": name, "metadata": {}}
 
     def end() -> None:
         made.update(done=True, response=finish())
 
-    call.world.operations[name.rpartition("/")[2]] = made
-    call.world.later(delay, end)
+    call.state.operations[name.rpartition("/")[2]] = made
+    call.state.later(delay, end)
     return made
 
 
 def get(call: Call) -> dict[str, Any]:
     """One operation, as the API that made it has it."""
-    found = call.world.operations.get(call.at["name"])
+    found = call.state.operations.get(call.at["name"])
     if found is None:
         raise missing(call.request.path.lstrip("/"))
     return found
@@ -125,7 +126,7 @@ def listing(call: Call) -> dict[str, Any]:
     return {
         "operations": [
             one
-            for one in call.world.operations.values()
+            for one in call.state.operations.values()
             if "operationType" in one and "location" in one and wanted in ("-", one["location"])
         ]
     }
@@ -135,7 +136,7 @@ def listing_compute(call: Call) -> dict[str, Any]:
     return {
         "kind": "compute#operationList",
         "items": [
-            one for one in call.world.operations.values() if one.get("kind") == "compute#operation"
+            one for one in call.state.operations.values() if one.get("kind") == "compute#operation"
         ],
     }
 

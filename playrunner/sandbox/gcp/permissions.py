@@ -15,7 +15,7 @@ _OTHERS = {
     "container.clusters.setResourceLabels": "container.clusters.update",
     "container.clusters.getServerConfig": "container.clusters.list",
     "oauth2.generateAccessToken": "iam.serviceAccounts.getAccessToken",
-    "oauth2.token": "",  # whoever holds the key gets one
+    "oauth2.token": "",  # granted to every holder of the key
 }
 
 

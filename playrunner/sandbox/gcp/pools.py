@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from playrunner.sandbox.gcp import catalogue, nodes, operation_lock, operations, quotas
+from playrunner.sandbox.gcp.gcp_state import digest
 from playrunner.sandbox.gcp.messages import Call, GcpError, missing
-from playrunner.sandbox.gcp.world import digest
 
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
 GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
-_CHANGES = {
-    "labels": lambda wish: dict((wish or {}).get("labels") or {}),
-    "taints": lambda wish: list((wish or {}).get("taints") or []),
-    "resourceLabels": lambda wish: dict((wish or {}).get("labels") or {}),
-    "tags": lambda wish: list((wish or {}).get("tags") or []),
-    "workloadMetadataConfig": lambda wish: wish,
-    "imageType": lambda wish: wish,
-    "machineType": lambda wish: wish,
+_CHANGES: dict[str, Callable[[Any], Any]] = {
+    "labels": lambda spec: dict((spec or {}).get("labels") or {}),
+    "taints": lambda spec: list((spec or {}).get("taints") or []),
+    "resourceLabels": lambda spec: dict((spec or {}).get("labels") or {}),
+    "tags": lambda spec: list((spec or {}).get("tags") or []),
+    "workloadMetadataConfig": lambda spec: spec,
+    "imageType": lambda spec: spec,
+    "machineType": lambda spec: spec,
 }
 
 
 def create(call: Call) -> dict[str, Any]:
-    cluster, wish = operation_lock.found(call), call.body.get("nodePool") or {}
-    name = str(wish.get("name", ""))
+    cluster, spec = operation_lock.found(call), call.body.get("nodePool") or {}
+    name = str(spec.get("name", ""))
     if any(pool["name"] == name for pool in cluster["nodePools"]):
         raise GcpError(409, f"Already exists: {_path(call, name)}.")
     operation_lock.refuse_busy(cluster)
-    pool = described(call, cluster, wish)
+    pool = described(call, cluster, spec)
     refuse_shortage(call, [pool])
     cluster["nodePools"].append(pool)
-    fault = call.world.faults.fails_later("container", call.action, name)
+    fault = call.state.faults.fails_later("container", call.action, name)
 
     def finish() -> str | None:
         failed = operations.reason_of(fault, "internal error") if fault else None
@@ -57,7 +58,7 @@ def delete(call: Call) -> dict[str, Any]:
     pool = found(call, cluster)
     operation_lock.refuse_busy(cluster)
     pool["status"] = "STOPPING"
-    fault = call.world.faults.fails_later("container", call.action, pool["name"])
+    fault = call.state.faults.fails_later("container", call.action, pool["name"])
 
     def finish() -> str | None:
         if fault:
@@ -72,10 +73,10 @@ def delete(call: Call) -> dict[str, Any]:
 
 def update(call: Call) -> dict[str, Any]:
     cluster = operation_lock.found(call)
-    pool, wish = found(call, cluster), call.body
+    pool, spec = found(call, cluster), call.body
     operation_lock.refuse_busy(cluster)
-    wanted = {name: read(wish[name]) for name, read in _CHANGES.items() if name in wish}
-    version = wish.get("nodeVersion")
+    wanted = {name: read(spec[name]) for name, read in _CHANGES.items() if name in spec}
+    version = spec.get("nodeVersion")
     if not wanted and not version:
         raise GcpError(400, "Nothing to update.")
 
@@ -91,16 +92,16 @@ def update(call: Call) -> dict[str, Any]:
 
 def set_autoscaling(call: Call) -> dict[str, Any]:
     cluster = operation_lock.found(call)
-    pool, wish = found(call, cluster), dict(call.body.get("autoscaling") or {})
+    pool, spec = found(call, cluster), dict(call.body.get("autoscaling") or {})
     operation_lock.refuse_busy(cluster)
-    _check_autoscaling(wish)
+    _check_autoscaling(spec)
 
     def put() -> str | None:
-        pool["autoscaling"] = wish
-        if wish.get("enabled"):
+        pool["autoscaling"] = spec
+        if spec.get("enabled"):
             least, most, now = (
-                wish.get("minNodeCount", 0),
-                wish["maxNodeCount"],
+                spec.get("minNodeCount", 0),
+                spec["maxNodeCount"],
                 nodes.count(call, cluster, pool),
             )
             return nodes.resize(call, cluster, pool, min(max(now, least), most))
@@ -130,13 +131,13 @@ def set_size(call: Call) -> dict[str, Any]:
 
 def set_management(call: Call) -> dict[str, Any]:
     cluster = operation_lock.found(call)
-    pool, wish = found(call, cluster), dict(call.body.get("management") or {})
+    pool, spec = found(call, cluster), dict(call.body.get("management") or {})
     operation_lock.refuse_busy(cluster)
     return operation_lock.change(
         call,
         cluster,
         "SET_NODE_POOL_MANAGEMENT",
-        lambda: pool.update(management=wish),
+        lambda: pool.update(management=spec),
         "container.pool.update",
         pool,
     )
@@ -155,12 +156,12 @@ def shown(call: Call, cluster: dict[str, Any], pool: dict[str, Any]) -> dict[str
     return {**pool, "instanceGroupUrls": [f"{base}/{zone}/{group}" for zone in pool["locations"]]}
 
 
-def described(call: Call, cluster: dict[str, Any], wish: dict[str, Any]) -> dict[str, Any]:
+def described(call: Call, cluster: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
     """A pool as the API has it, with what the service fills in; nonsense is refused."""
-    name = str(wish.get("name", ""))
+    name = str(spec.get("name", ""))
     if not _NAME.fullmatch(name):
         raise GcpError(400, f"NodePool.name \"{name}\" must match the regex '(?:{_NAME.pattern})'.")
-    asked = dict(wish.get("config") or {})
+    asked = dict(spec.get("config") or {})
     config = {
         "machineType": "e2-medium",
         "diskSizeGb": 100,
@@ -170,9 +171,9 @@ def described(call: Call, cluster: dict[str, Any], wish: dict[str, Any]) -> dict
         "serviceAccount": "default",
         **asked,
     }
-    autoscaling = dict(wish.get("autoscaling") or {})
+    autoscaling = dict(spec.get("autoscaling") or {})
     _check_autoscaling(autoscaling)
-    zones = list(wish.get("locations") or cluster["locations"])
+    zones = list(spec.get("locations") or cluster["locations"])
     for zone in zones:
         catalogue.check_machine(zone, config["machineType"], config.get("accelerators") or [])
     taints = list(config.get("taints") or [])
@@ -183,16 +184,16 @@ def described(call: Call, cluster: dict[str, Any], wish: dict[str, Any]) -> dict
     return {
         "name": name,
         "config": config,
-        "initialNodeCount": int(wish.get("initialNodeCount") or 0),
+        "initialNodeCount": int(spec.get("initialNodeCount") or 0),
         "autoscaling": autoscaling,
         "locations": zones,
-        "management": wish.get("management") or {"autoUpgrade": True, "autoRepair": True},
+        "management": spec.get("management") or {"autoUpgrade": True, "autoRepair": True},
         "maxPodsConstraint": {"maxPodsPerNode": "110"},
         "version": cluster["currentMasterVersion"],
         "status": "PROVISIONING",
         "statusMessage": "",
         "selfLink": link,
-        "etag": digest(name, call.world.id()),
+        "etag": digest(name, call.state.id()),
     }
 
 
@@ -204,15 +205,15 @@ def refuse_shortage(call: Call, wanted: list[dict[str, Any]]) -> None:
             pool["config"], pool["initialNodeCount"] * len(pool["locations"])
         ).items():
             need[metric] = need.get(metric, 0.0) + amount
-    short = quotas.shortage(call.world, call.project, call.location, need)
+    short = quotas.shortage(call.state, call.project, call.location, need)
     if short:
         raise GcpError(403, short)
 
 
-def _check_autoscaling(wish: dict[str, Any]) -> None:
+def _check_autoscaling(spec: dict[str, Any]) -> None:
     if (
-        wish.get("enabled")
-        and not 0 <= int(wish.get("minNodeCount") or 0) <= int(wish.get("maxNodeCount") or 0) != 0
+        spec.get("enabled")
+        and not 0 <= int(spec.get("minNodeCount") or 0) <= int(spec.get("maxNodeCount") or 0) != 0
     ):
         raise GcpError(
             400,
@@ -222,4 +223,5 @@ def _check_autoscaling(wish: dict[str, Any]) -> None:
 
 
 def _path(call: Call, name: str) -> str:
-    return f"projects/{call.project}/locations/{call.location}/clusters/{call.at['cluster']}/nodePools/{name}"
+    cluster = f"projects/{call.project}/locations/{call.location}/clusters/{call.at['cluster']}"
+    return f"{cluster}/nodePools/{name}"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from playrunner.sandbox import state
 from playrunner.sandbox.gcp.auth import Entrance
-from playrunner.sandbox.gcp.world import PROJECT, ZONE
+from playrunner.sandbox.gcp.gcp_state import PROJECT, ZONE
 from playrunner.sandbox.http.background import Background
 
 LOCK = "gcp-lock"
@@ -106,7 +106,7 @@ def down(root: Path) -> None:
         for file in (record_file(root), root / "gcp-account.json"):
             file.unlink(missing_ok=True)
         (root / LOCK).unlink()
-        with suppress(OSError):  # something else lives there, too
+        with suppress(OSError):  # something else keeps files there
             root.rmdir()
 
 

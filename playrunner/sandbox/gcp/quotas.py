@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from playrunner.sandbox.gcp.catalogue import MACHINES, REGIONS, region_of
+from playrunner.sandbox.gcp.gcp_state import GcpState, digest
 from playrunner.sandbox.gcp.messages import Call, GcpError, missing
-from playrunner.sandbox.gcp.world import World, digest
 
 LIMITS = {
     "CPUS": 200.0,
@@ -62,28 +62,28 @@ def of_disk(disk: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def limit(world: World, metric: str) -> float:
-    return float(world.settings.quotas.get(metric, LIMITS.get(metric, 1e9)))
+def limit(state: GcpState, metric: str) -> float:
+    return float(state.settings.quotas.get(metric, LIMITS.get(metric, 1e9)))
 
 
-def usage(world: World, project: str, region: str) -> dict[str, float]:
+def usage(state: GcpState, project: str, region: str) -> dict[str, float]:
     used: dict[str, float] = {}
-    for (owner, location, _, _), instances in world.nodes.items():
+    for (owner, location, _, _), instances in state.nodes.items():
         if owner == project and region_of(location) == region:
             for instance in instances:
                 _add(used, of_machines(instance["_config"], 1))
-    for (owner, zone, _), disk in world.of("disks").items():
+    for (owner, zone, _), disk in state.of("disks").items():
         if owner == project and region_of(zone) == region:
             _add(used, of_disk(disk))
     return used
 
 
-def shortage(world: World, project: str, location: str, need: dict[str, float]) -> str:
+def shortage(state: GcpState, project: str, location: str, need: dict[str, float]) -> str:
     """Why this cannot be had, in the container API's words; empty when it can."""
     region = region_of(location)
-    used = usage(world, project, region)
+    used = usage(state, project, region)
     for metric, wanted in need.items():
-        most, taken = limit(world, metric), used.get(metric, 0.0)
+        most, taken = limit(state, metric), used.get(metric, 0.0)
         if taken + wanted > most:
             return (
                 f'Insufficient regional quota to satisfy request: resource "{metric}": request'
@@ -96,9 +96,9 @@ def shortage(world: World, project: str, location: str, need: dict[str, float]) 
 
 def refuse_disk(call: Call, disk: dict[str, Any]) -> None:
     region = region_of(call.location)
-    used = usage(call.world, call.project, region)
+    used = usage(call.state, call.project, region)
     for metric, wanted in of_disk(disk).items():
-        most = limit(call.world, metric)
+        most = limit(call.state, metric)
         if used.get(metric, 0.0) + wanted > most:
             raise GcpError(
                 403,
@@ -119,10 +119,10 @@ def list_regions(call: Call) -> dict[str, Any]:
 
 
 def _region(call: Call, name: str) -> dict[str, Any]:
-    used = usage(call.world, call.project, name)
+    used = usage(call.state, call.project, name)
     base = f"{call.request.base}/compute/v1/projects/{call.project}"
     shown = [
-        {"metric": metric, "limit": limit(call.world, metric), "usage": used.get(metric, 0.0)}
+        {"metric": metric, "limit": limit(call.state, metric), "usage": used.get(metric, 0.0)}
         for metric in LIMITS
     ]
     return {

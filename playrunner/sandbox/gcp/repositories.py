@@ -6,23 +6,23 @@ import re
 from typing import Any
 
 from playrunner.sandbox.gcp import operations
+from playrunner.sandbox.gcp.gcp_state import Key, now
 from playrunner.sandbox.gcp.messages import Call, GcpError, missing
-from playrunner.sandbox.gcp.world import Key, now
 
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def create(call: Call) -> dict[str, Any]:
-    name, wish = call.request.query.get("repositoryId", ""), call.body
+    name, body = call.request.query.get("repositoryId", ""), call.body
     if not _NAME.fullmatch(name):
         raise GcpError(400, f'invalid repository ID "{name}"')
-    if wish.get("format") not in ("DOCKER", "PYTHON", "GENERIC"):
+    if body.get("format") not in ("DOCKER", "PYTHON", "GENERIC"):
         raise GcpError(400, "unsupported repository format")
     key = (call.project, call.location, name)
-    if key in call.world.repositories:
+    if key in call.state.repositories:
         raise GcpError(409, "the repository already exists")
     made = {
-        **wish,
+        **body,
         "name": _path(call, name),
         "createTime": now(),
         "updateTime": now(),
@@ -32,7 +32,7 @@ def create(call: Call) -> dict[str, Any]:
     }
 
     def finish() -> dict[str, Any]:
-        call.world.repositories[key] = made
+        call.state.repositories[key] = made
         return made
 
     return operations.long_running(call, "artifactregistry.repository", finish)
@@ -46,16 +46,16 @@ def listing(call: Call) -> dict[str, Any]:
     return {
         "repositories": [
             one
-            for (project, place, _), one in call.world.repositories.items()
+            for (project, place, _), one in call.state.repositories.items()
             if project == call.project and call.location in ("-", place)
         ]
     }
 
 
 def patch(call: Call) -> dict[str, Any]:
-    found, wish = _found(call), call.body
+    found, body = _found(call), call.body
     fields = [name for name in call.request.query.get("updateMask", "").split(",") if name]
-    found.update({name: wish.get(name) for name in fields or wish}, updateTime=now())
+    found.update({name: body.get(name) for name in fields or body}, updateTime=now())
     return found
 
 
@@ -63,7 +63,7 @@ def delete(call: Call) -> dict[str, Any]:
     _found(call)
 
     def finish() -> dict[str, Any]:
-        call.world.repositories.pop(_key(call), None)
+        call.state.repositories.pop(_key(call), None)
         return {}
 
     return operations.long_running(call, "artifactregistry.repository", finish)
@@ -85,7 +85,7 @@ def list_locations(call: Call) -> dict[str, Any]:
 
 
 def _found(call: Call) -> dict[str, Any]:
-    found = call.world.repositories.get(_key(call))
+    found = call.state.repositories.get(_key(call))
     if found is None:
         raise missing(f"Requested entity was not found: {_path(call, call.at['name'])}")
     return found

@@ -21,9 +21,9 @@ from playrunner.sandbox.gcp import (
     services,
 )
 from playrunner.sandbox.gcp.auth import Entrance
+from playrunner.sandbox.gcp.gcp_state import GcpState
 from playrunner.sandbox.gcp.messages import Call, Request
 from playrunner.sandbox.gcp.permissions import permission_of
-from playrunner.sandbox.gcp.world import World
 
 Answer = Callable[[Call], Any]
 
@@ -54,7 +54,7 @@ def table(entrance: Entrance) -> list[Route]:
     return [*_container(), *_compute(), *_storage(), *_others(entrance)]
 
 
-def recognised(routes: list[Route], world: World, request: Request) -> tuple[Call, Route | None]:
+def recognised(routes: list[Route], state: GcpState, request: Request) -> tuple[Call, Route | None]:
     for route in routes:
         found = route.path.fullmatch(request.path) if route.method == request.method else None
         if found:
@@ -62,13 +62,13 @@ def recognised(routes: list[Route], world: World, request: Request) -> tuple[Cal
             at.setdefault("location", at.get("zone") or at.get("region") or "")
             asked = permission_of(route.service, route.action, at)
             return Call(
-                world, request, route.service, route.action, asked, route.mutating, at
+                state, request, route.service, route.action, asked, route.mutating, at
             ), route
-    return Call(world, request, mutating=request.method != "GET"), None
+    return Call(state, request, mutating=request.method != "GET"), None
 
 
 def _container() -> list[Route]:
-    def one(method: str, path: str, action: str, answer: Answer) -> Route:
+    def route(method: str, path: str, action: str, answer: Answer) -> Route:
         return _route(
             method,
             rf"/v1/projects/{{project}}/(?:locations|zones)/{{location}}{path}",
@@ -79,73 +79,75 @@ def _container() -> list[Route]:
 
     cluster, pool = "/clusters/{cluster}", "/clusters/{cluster}/nodePools/{pool}"
     return [
-        one("POST", "/clusters", "clusters.create", clusters.create),
-        one("GET", "/clusters", "clusters.list", clusters.listing),
-        one("GET", cluster, "clusters.get", clusters.get),
-        one("DELETE", cluster, "clusters.delete", clusters.delete),
-        one("PUT", cluster, "clusters.update", clusters.update),
-        one(
+        route("POST", "/clusters", "clusters.create", clusters.create),
+        route("GET", "/clusters", "clusters.list", clusters.listing),
+        route("GET", cluster, "clusters.get", clusters.get),
+        route("DELETE", cluster, "clusters.delete", clusters.delete),
+        route("PUT", cluster, "clusters.update", clusters.update),
+        route(
             "POST",
             f"{cluster}:setResourceLabels",
             "clusters.setResourceLabels",
             clusters.set_labels,
         ),
-        one("GET", "/serverConfig", "clusters.getServerConfig", clusters.server_config),
-        one("POST", "/clusters/{cluster}/nodePools", "nodePools.create", pools.create),
-        one("GET", "/clusters/{cluster}/nodePools", "nodePools.list", pools.listing),
-        one("GET", pool, "nodePools.get", pools.get),
-        one("DELETE", pool, "nodePools.delete", pools.delete),
-        one("PUT", pool, "nodePools.update", pools.update),
-        one("POST", f"{pool}:setAutoscaling", "nodePools.setAutoscaling", pools.set_autoscaling),
-        one("POST", f"{pool}:setSize", "nodePools.setSize", pools.set_size),
-        one("POST", f"{pool}:setManagement", "nodePools.setManagement", pools.set_management),
-        one("GET", "/operations", "operations.list", operations.listing),
-        one("GET", "/operations/{name}", "operations.get", operations.get),
+        route("GET", "/serverConfig", "clusters.getServerConfig", clusters.server_config),
+        route("POST", "/clusters/{cluster}/nodePools", "nodePools.create", pools.create),
+        route("GET", "/clusters/{cluster}/nodePools", "nodePools.list", pools.listing),
+        route("GET", pool, "nodePools.get", pools.get),
+        route("DELETE", pool, "nodePools.delete", pools.delete),
+        route("PUT", pool, "nodePools.update", pools.update),
+        route("POST", f"{pool}:setAutoscaling", "nodePools.setAutoscaling", pools.set_autoscaling),
+        route("POST", f"{pool}:setSize", "nodePools.setSize", pools.set_size),
+        route("POST", f"{pool}:setManagement", "nodePools.setManagement", pools.set_management),
+        route("GET", "/operations", "operations.list", operations.listing),
+        route("GET", "/operations/{name}", "operations.get", operations.get),
     ]
 
 
 def _compute() -> list[Route]:
-    def one(method: str, path: str, action: str, answer: Answer) -> Route:
+    def route(method: str, path: str, action: str, answer: Answer) -> Route:
         return _route(method, rf"/compute/v1/projects/{{project}}{path}", "compute", action, answer)
 
     zone = "/zones/{zone}"
-    found = [
-        one("GET", "/zones", "zones.list", catalogue.list_zones),
-        one("GET", "/zones/{name}", "zones.get", catalogue.get_zone),
-        one("GET", "/regions", "regions.list", quotas.list_regions),
-        one("GET", "/regions/{name}", "regions.get", quotas.get_region),
-        one("GET", f"{zone}/machineTypes", "machineTypes.list", catalogue.list_machine_types),
-        one("GET", f"{zone}/machineTypes/{{name}}", "machineTypes.get", catalogue.get_machine_type),
-        one(
+    routes = [
+        route("GET", "/zones", "zones.list", catalogue.list_zones),
+        route("GET", "/zones/{name}", "zones.get", catalogue.get_zone),
+        route("GET", "/regions", "regions.list", quotas.list_regions),
+        route("GET", "/regions/{name}", "regions.get", quotas.get_region),
+        route("GET", f"{zone}/machineTypes", "machineTypes.list", catalogue.list_machine_types),
+        route(
+            "GET", f"{zone}/machineTypes/{{name}}", "machineTypes.get", catalogue.get_machine_type
+        ),
+        route(
             "GET", f"{zone}/acceleratorTypes", "acceleratorTypes.list", catalogue.list_accelerators
         ),
-        one(
+        route(
             "GET",
             "/aggregated/acceleratorTypes",
             "acceleratorTypes.aggregatedList",
             catalogue.all_accelerators,
         ),
-        one("GET", "/aggregated/instances", "instances.aggregatedList", nodes.all_instances),
-        one("GET", f"{zone}/instances", "instances.list", nodes.list_instances),
-        one(
+        route("GET", "/aggregated/instances", "instances.aggregatedList", nodes.all_instances),
+        route("GET", f"{zone}/instances", "instances.list", nodes.list_instances),
+        route(
             "GET",
             f"{zone}/instanceGroupManagers/{{name}}",
             "instanceGroupManagers.get",
             nodes.get_group,
         ),
-        one("GET", "/aggregated/disks", "disks.aggregatedList", disks.aggregated),
-        one("GET", f"{zone}/disks", "disks.list", disks.listing),
-        one("POST", f"{zone}/disks", "disks.insert", disks.insert),
-        one("GET", f"{zone}/disks/{{name}}", "disks.get", disks.get),
-        one("DELETE", f"{zone}/disks/{{name}}", "disks.delete", disks.delete),
-        one("POST", f"{zone}/disks/{{name}}/resize", "disks.resize", disks.resize),
-        one("POST", f"{zone}/disks/{{name}}/setLabels", "disks.setLabels", disks.set_labels),
+        route("GET", "/aggregated/disks", "disks.aggregatedList", disks.aggregated),
+        route("GET", f"{zone}/disks", "disks.list", disks.listing),
+        route("POST", f"{zone}/disks", "disks.insert", disks.insert),
+        route("GET", f"{zone}/disks/{{name}}", "disks.get", disks.get),
+        route("DELETE", f"{zone}/disks/{{name}}", "disks.delete", disks.delete),
+        route("POST", f"{zone}/disks/{{name}}/resize", "disks.resize", disks.resize),
+        route("POST", f"{zone}/disks/{{name}}/setLabels", "disks.setLabels", disks.set_labels),
     ]
     for place in (zone, "/regions/{region}", "/global"):
-        found += [
-            one("GET", f"{place}/operations/{{name}}", "operations.get", operations.get),
-            one("POST", f"{place}/operations/{{name}}/wait", "operations.wait", operations.get),
-            one("GET", f"{place}/operations", "operations.list", operations.listing_compute),
+        routes += [
+            route("GET", f"{place}/operations/{{name}}", "operations.get", operations.get),
+            route("POST", f"{place}/operations/{{name}}/wait", "operations.wait", operations.get),
+            route("GET", f"{place}/operations", "operations.list", operations.listing_compute),
         ]
     for kind, place in (
         ("firewalls", "/global"),
@@ -155,14 +157,14 @@ def _compute() -> list[Route]:
         ("addresses", "/regions/{region}"),
     ):
         named = f"(?P<kind>{kind})"
-        found += [
-            one("GET", f"{place}/{named}", f"{kind}.list", networking.listing),
-            one("POST", f"{place}/{named}", f"{kind}.insert", networking.insert),
-            one("GET", f"{place}/{named}/{{name}}", f"{kind}.get", networking.get),
-            one("DELETE", f"{place}/{named}/{{name}}", f"{kind}.delete", networking.delete),
-            one("GET", f"/aggregated/{named}", f"{kind}.aggregatedList", networking.aggregated),
+        routes += [
+            route("GET", f"{place}/{named}", f"{kind}.list", networking.listing),
+            route("POST", f"{place}/{named}", f"{kind}.insert", networking.insert),
+            route("GET", f"{place}/{named}/{{name}}", f"{kind}.get", networking.get),
+            route("DELETE", f"{place}/{named}/{{name}}", f"{kind}.delete", networking.delete),
+            route("GET", f"/aggregated/{named}", f"{kind}.aggregatedList", networking.aggregated),
         ]
-    return found
+    return routes
 
 
 def _storage() -> list[Route]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from playrunner.sandbox.gcp import operations
+from playrunner.sandbox.gcp.gcp_state import PROJECT_NUMBER, now
 from playrunner.sandbox.gcp.messages import Call, GcpError
-from playrunner.sandbox.gcp.world import PROJECT_NUMBER, now
 
 NAMES = (
     "compute",
@@ -17,21 +17,21 @@ NAMES = (
     "cloudresourcemanager",
     "iamcredentials",
 )
-# These answer whoever asks: without them nothing could be enabled.
+# These need no permission: without them nothing could be enabled.
 ALWAYS = ("serviceusage", "cloudresourcemanager", "oauth2", "iamcredentials", "unknown")
 
 
 def refuse_disabled(call: Call) -> None:
-    """No project, or an API that nobody has enabled in it."""
+    """No project, or an API that is not enabled in it."""
     project = call.project or call.request.query.get("project", "")
-    if project and project not in call.world.settings.projects:
+    if project and project not in call.state.settings.projects:
         raise GcpError(
             403,
             f"Permission denied on resource project {project}.",
             details=[_info("CONSUMER_INVALID", project)],
         )
     host = f"{call.service}.googleapis.com"
-    if call.service not in ALWAYS and host in call.world.settings.disabled_services:
+    if call.service not in ALWAYS and host in call.state.settings.disabled_services:
         raise GcpError(
             403,
             f"{host} has not been used in project {project} before or it is disabled. Enable it by"
@@ -56,7 +56,7 @@ def get(call: Call) -> dict[str, Any]:
 
 def enable(call: Call) -> dict[str, Any]:
     def finish() -> dict[str, Any]:
-        off = call.world.settings.disabled_services
+        off = call.state.settings.disabled_services
         off[:] = [name for name in off if name != call.at["name"]]
         return {"service": _service(call, call.at["name"])}
 
@@ -74,7 +74,7 @@ def project(call: Call) -> dict[str, Any]:
 
 
 def _service(call: Call, name: str) -> dict[str, Any]:
-    state = "DISABLED" if name in call.world.settings.disabled_services else "ENABLED"
+    state = "DISABLED" if name in call.state.settings.disabled_services else "ENABLED"
     return {
         "name": f"projects/{PROJECT_NUMBER}/services/{name}",
         "config": {"name": name},

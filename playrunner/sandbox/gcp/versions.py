@@ -11,18 +11,23 @@ DEFAULT = MASTER[1]
 CHANNELS = {"RAPID": MASTER[0], "REGULAR": MASTER[1], "STABLE": MASTER[2], "EXTENDED": MASTER[2]}
 
 
-def resolved(wish: str) -> str:
+def resolved(requested: str) -> str:
     """The whole version that is meant by `-`, `latest`, `1.33` or all of it."""
-    if wish in ("", "-"):
+    if requested in ("", "-"):
         return DEFAULT
-    if wish == "latest":
+    if requested == "latest":
         return MASTER[0]
-    found = next(
-        (one for one in MASTER if one == wish or one.startswith((f"{wish}.", f"{wish}-"))), None
+    version = next(
+        (
+            one
+            for one in MASTER
+            if one == requested or one.startswith((f"{requested}.", f"{requested}-"))
+        ),
+        None,
     )
-    if found is None:
-        raise GcpError(400, f'Master version "{wish}" is unsupported.')
-    return found
+    if version is None:
+        raise GcpError(400, f'Master version "{requested}" is unsupported.')
+    return version
 
 
 def server_config() -> dict[str, Any]:

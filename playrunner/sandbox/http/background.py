@@ -69,7 +69,7 @@ class Background:
         return process.pid, endpoint
 
     def processes(self) -> set[int]:
-        """Only our own: the server that was told to write into this very folder."""
+        """Only our own: the server that writes into this folder."""
         mark, file = f"-m {self.module} ", str(self.port_file)
         return {
             pid

@@ -1,4 +1,4 @@
-"""`/_sandbox/...`: how a rehearsal or a test steers a pretend cloud, and asks what was called.
+"""`/_sandbox/...`: control of a pretend cloud, for rehearsals and tests, and the record of calls.
 Bodies are JSON both ways."""
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from playrunner.sandbox.settings import BadSetting, Settings
 PREFIX = "/_sandbox/"
 
 
-class Steered(Protocol):
-    """What a cloud must have to be steered."""
+class ControlledCloud(Protocol):
+    """What a cloud must have to be controlled."""
 
-    settings: Settings
     faults: Faults
     timeline: Timeline
     calls: list[CallRecord]
     since: float
+
+    @property
+    def settings(self) -> Settings: ...
 
     def reset(self) -> None: ...
 
@@ -32,7 +34,7 @@ Handler = Callable[[Any, Any, Mapping[str, str]], Any]
 
 
 def answer(
-    world: Steered,
+    cloud: ControlledCloud,
     method: str,
     path: str,
     query: Mapping[str, str],
@@ -47,50 +49,50 @@ def answer(
         there = ", ".join(f"{method} {PREFIX}{name}" for method, name in handlers)
         return _reply(404, {"error": f"there is no {at[0]} {PREFIX}{at[1]}; there are: {there}"})
     try:
-        return _reply(200, handler(world, json.loads(body or b"{}"), query))
+        return _reply(200, handler(cloud, json.loads(body or b"{}"), query))
     except (BadFault, BadSetting, json.JSONDecodeError, TypeError, ValueError) as error:
         return _reply(400, {"error": str(error)})
 
 
-def _health(world: Steered, wish: Any, query: Mapping[str, str]) -> Any:
-    return {"up_since": world.since, "calls": len(world.calls), "ahead": len(world.timeline)}
+def _health(cloud: ControlledCloud, body: Any, query: Mapping[str, str]) -> Any:
+    return {"up_since": cloud.since, "calls": len(cloud.calls), "ahead": len(cloud.timeline)}
 
 
-def _add_faults(world: Steered, wish: Any, query: Mapping[str, str]) -> Any:
-    world.faults.add(wish if isinstance(wish, list) else [wish])
-    return _list_faults(world, wish, query)
+def _add_faults(cloud: ControlledCloud, body: Any, query: Mapping[str, str]) -> Any:
+    cloud.faults.add(body if isinstance(body, list) else [body])
+    return _list_faults(cloud, body, query)
 
 
-def _list_faults(world: Steered, wish: Any, query: Mapping[str, str]) -> Any:
-    return [fault.summary() for fault in world.faults.all]
+def _list_faults(cloud: ControlledCloud, body: Any, query: Mapping[str, str]) -> Any:
+    return [fault.summary() for fault in cloud.faults.all]
 
 
-def _clear_faults(world: Steered, wish: Any, query: Mapping[str, str]) -> Any:
-    world.faults.all.clear()
+def _clear_faults(cloud: ControlledCloud, body: Any, query: Mapping[str, str]) -> Any:
+    cloud.faults.all.clear()
     return []
 
 
-def _calls(world: Steered, wish: Any, query: Mapping[str, str]) -> Any:
+def _calls(cloud: ControlledCloud, body: Any, query: Mapping[str, str]) -> Any:
     since = int(query.get("since", 0))  # the number of the last call already seen
-    return [asdict(call) for call in world.calls if call.number > since]
+    return [asdict(call) for call in cloud.calls if call.number > since]
 
 
-def _clear_calls(world: Steered, wish: Any, query: Mapping[str, str]) -> Any:
-    world.calls.clear()
+def _clear_calls(cloud: ControlledCloud, body: Any, query: Mapping[str, str]) -> Any:
+    cloud.calls.clear()
     return []
 
 
-def _settings(world: Steered, wish: Any, query: Mapping[str, str]) -> Any:
-    return world.settings.summary()
+def _settings(cloud: ControlledCloud, body: Any, query: Mapping[str, str]) -> Any:
+    return cloud.settings.summary()
 
 
-def _change_settings(world: Steered, wish: Any, query: Mapping[str, str]) -> Any:
-    world.settings.change(wish)
-    return world.settings.summary()
+def _change_settings(cloud: ControlledCloud, body: Any, query: Mapping[str, str]) -> Any:
+    cloud.settings.change(body)
+    return cloud.settings.summary()
 
 
-def _reset(world: Steered, wish: Any, query: Mapping[str, str]) -> Any:
-    world.reset()
+def _reset(cloud: ControlledCloud, body: Any, query: Mapping[str, str]) -> Any:
+    cloud.reset()
     return {}
 
 

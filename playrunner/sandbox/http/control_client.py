@@ -23,7 +23,8 @@ def endpoint_of(root: Path, cloud: str) -> str:
 
 
 def ask(root: Path, cloud: str, name: str, body: Any = None) -> Any:
-    """What it answers at /_sandbox/NAME; None when it does not answer, or there is no such cloud."""
+    """What it answers at /_sandbox/NAME; None when it does not answer, or there is no such
+    cloud."""
     endpoint = endpoint_of(root, cloud)
     return ask_at(endpoint, root / cloud, name, body) if endpoint else None
 

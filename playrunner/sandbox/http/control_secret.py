@@ -1,5 +1,5 @@
-"""The secret by which a pretend cloud is steered: random, new at each start, in a file that its
-owner alone can read.
+"""The secret that authorizes control requests to a pretend cloud: random, new at each start, in a
+file that its owner alone can read.
 
 The file holds the header itself, so that `curl -H @FILE` sends it and no command line ever shows
 it.

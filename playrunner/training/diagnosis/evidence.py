@@ -10,13 +10,16 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from playrunner.project import program
+
 _RANKED = re.compile(r"\[(\d+)(?:-\d+)?\] ")
 COMPUTES = 0.05  # cores: a process below this over a second only waits
 
 
 @dataclass(frozen=True)
 class Cause:
-    """What may be behind it, how sure that is (0 to 100), what speaks for it, and what to do next."""
+    """What may be behind it, how sure that is (0 to 100), what speaks for it, and what to do
+    next."""
 
     score: int
     title: str
@@ -91,7 +94,7 @@ class Facts:
     silent: Mapping[str, str] = field(default_factory=dict)  # those that did not, with why
     metrics: Sequence[Mapping[str, Any]] = ()
     checkpoints: Sequence[str] = ()
-    preflight: Sequence[str] = ()  # what would stand in the way of a launch now
+    preflight: Sequence[str] = ()  # what would prevent a launch now
     network: Sequence[str] = ()  # what the gate found wrong before the run began
 
     @property
@@ -118,23 +121,24 @@ class Facts:
 
     @property
     def resume(self) -> str:
-        return f"invoke train.resume --name {self.name}"
+        return f"{program()} train.resume --name {self.name}"
 
     @cached_property
     def failure(self) -> Mapping[str, Any]:
-        """What the nodes hold to be the cause: node, what, code, tail; empty when nothing failed."""
-        told = (said["cause"] for said in self.keepers.values() if said.get("cause"))
-        return next(told, {})
+        """What the nodes hold to be the cause: node, kind, what, code, tail; empty when nothing
+        failed."""
+        failures = (said["cause"] for said in self.keepers.values() if said.get("cause"))
+        return next(failures, {})
 
     @cached_property
     def ranks(self) -> list[Rank]:
-        found = [
+        rank_records = [
             Rank(int(process["rank"]), host, process)
             for host, said in self.nodes.items()
             for process in said.get("processes", ())
             if process.get("rank") is not None
         ]
-        return sorted(found, key=lambda rank: rank.number)
+        return sorted(rank_records, key=lambda rank: rank.number)
 
     @cached_property
     def missing_ranks(self) -> list[str]:
@@ -191,10 +195,10 @@ class Facts:
         """The command that shows what was said there, around this line."""
         ranked = _RANKED.match(line)
         where = f"--rank {ranked.group(1)}" if ranked else f"--host {host}"
-        return f"invoke train.logs --name {self.name} {where} --tail 100"
+        return f"{program()} train.logs --name {self.name} {where} --tail 100"
 
 
-def told(host: str, line: str, width: int = 220) -> str:
+def quoted(host: str, line: str, width: int = 220) -> str:
     """A line of output as evidence."""
     text = f"{host}: {line.strip()}"
     return text if len(text) <= width else text[: width - 3] + "..."

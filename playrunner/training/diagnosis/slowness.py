@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import mean, median
 
+from playrunner.project import program
 from playrunner.training.diagnosis.evidence import Cause, Facts, listed
 from playrunner.training.diagnosis.standstill import LEAST_SECONDS, PATIENCE
 
@@ -31,7 +32,9 @@ def slowed_down(facts: Facts) -> Iterator[Cause]:
     yield from _uneven(facts)
     yield from _stolen(facts)
     for line in facts.network:
-        yield Cause(60, "the network is slower than it should be", (line,), "invoke train.bench")
+        yield Cause(
+            60, "the network is slower than it should be", (line,), f"{program()} train.bench"
+        )
 
 
 def _data(facts: Facts) -> Iterator[Cause]:
@@ -50,21 +53,21 @@ def _data(facts: Facts) -> Iterator[Cause]:
 
 def _crowd(facts: Facts) -> Iterator[Cause]:
     crowded = {
-        host: said
-        for host, said in facts.nodes.items()
-        if said.get("load", 0) > CROWDED * max(1, said.get("cores") or 1)
+        host: vitals
+        for host, vitals in facts.nodes.items()
+        if vitals.get("load", 0) > CROWDED * max(1, vitals.get("cores") or 1)
     }
     if not crowded:
         return
     lines = [
-        f"{host}: load {said['load']:.1f} on {said['cores']} cores"
-        for host, said in crowded.items()
+        f"{host}: load {vitals['load']:.1f} on {vitals['cores']} cores"
+        for host, vitals in crowded.items()
     ]
     # By pid: nodes that are one machine tell of the same process.
     others = {
         (each["pid"], each["name"]): each["cores"]
-        for said in crowded.values()
-        for each in said.get("strangers", ())
+        for vitals in crowded.values()
+        for each in vitals.get("strangers", ())
     }
     strangers = [
         f"{name} (pid {pid}) takes {cores:.1f} cores" for (pid, name), cores in others.items()
@@ -104,7 +107,7 @@ def _lately(facts: Facts) -> Iterator[Cause]:
             62,
             f"its steps take {now / usual:.1f} times as long as before",
             (f"{now:.3f} s over the last {_WINDOW} lines, {usual:.3f} s before",),
-            f"invoke train.watch; invoke train.logs --name {facts.name} --all --tail 20",
+            f"{program()} train.watch; {program()} train.logs --name {facts.name} --all --tail 20",
         )
 
 
@@ -124,7 +127,7 @@ def _uneven(facts: Facts) -> Iterator[Cause]:
             f"{ordered[0].place} computes while the others wait for it: {ordered[0].host} is"
             " slower",
             lines,
-            "invoke train.bench",
+            f"{program()} train.bench",
         )
 
 

@@ -1,10 +1,12 @@
-"""A run that goes on and does not get on: not begun, or hung; and which rank the others wait for."""
+"""A run that goes on and does not get on: not begun, or hung; and which rank the others wait
+for."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
+from playrunner.project import program
 from playrunner.training.diagnosis.evidence import Cause, Facts, Rank, listed
 
 PATIENCE = 10  # times the usual time from one line of metrics to the next
@@ -72,7 +74,7 @@ def behind(ranks: Sequence[Rank]) -> tuple[list[Rank], str]:
 
 
 def _by_their_word(ranks: Sequence[Rank]) -> tuple[list[Rank], str]:
-    """Whoever has written down an earlier step than the others, or at the same step is in no
+    """The ranks that have recorded an earlier step than the others, or at the same step are in no
     collective while they are."""
     if not ranks or any(not rank.pulse for rank in ranks):
         return [], ""
@@ -128,7 +130,8 @@ def _unreachable(facts: Facts) -> Iterator[Cause]:
             90,
             f"{calling[0][0].place} gets no answer from {calling[0][1]}",
             tuple(f"{rank.place} is still connecting to {place}" for rank, place in calling[:6]),
-            "invoke train.bench (names the dead link); then the firewall or security group between"
+            f"{program()} train.bench (names the dead link); then the firewall or security group"
+            " between"
             " the nodes, and train_interface (GLOO_SOCKET_IFNAME)",
         )
     cut = [(rank, place) for rank in facts.ranks for place in rank.process.get("unanswered", ())]
@@ -140,7 +143,7 @@ def _unreachable(facts: Facts) -> Iterator[Cause]:
                 f"{rank.place} repeats itself to {place}, which does not acknowledge"
                 for rank, place in cut[:6]
             ),
-            "invoke train.bench",
+            f"{program()} train.bench",
         )
 
 
@@ -152,7 +155,7 @@ def _not_begun(facts: Facts) -> Iterator[Cause]:
             89,
             f"no process for {listed(facts.missing_ranks)}: the others wait for it",
             lines,
-            f"invoke train.logs --name {facts.name} --all --tail 30",
+            f"{program()} train.logs --name {facts.name} --all --tail 30",
         )
     elif facts.job.get("gate") and not node.get("gate"):
         score = 30 if facts.age < START_SECONDS else 70
@@ -160,21 +163,22 @@ def _not_begun(facts: Facts) -> Iterator[Cause]:
             score,
             f"the ranks still prove their network ({facts.age:.0f} s so far)",
             lines,
-            "invoke train.bench",
+            f"{program()} train.bench",
         )
     elif facts.job.get("gate") and not node.get("let_go"):
         yield Cause(
             75,
-            "the network is proved, and nobody has let the run begin: whoever launched it is gone",
+            "the network check passed, and the launching command ended before it could start the"
+            " run",
             (),
-            f"invoke train.stop --name {facts.name}, then: {facts.resume}",
+            f"{program()} train.stop --name {facts.name}, then: {facts.resume}",
         )
     elif facts.age < START_SECONDS:
         yield Cause(
             25,
             f"it is starting ({facts.age:.0f} s so far)",
             lines,
-            f"invoke train.logs --name {facts.name} --follow",
+            f"{program()} train.logs --name {facts.name} --follow",
         )
     else:
         yield _hung(facts)
@@ -218,7 +222,7 @@ def _hung(facts: Facts) -> Cause:
             f"{what}, though its processes compute: saving, evaluating or compiling, or a very long"
             " step",
             tuple(lines),
-            f"invoke train.logs --name {facts.name} --tail 20",
+            f"{program()} train.logs --name {facts.name} --tail 20",
         )
     tools = [host for host, said in facts.nodes.items() if not said.get("spy")]
     if tools:
@@ -230,5 +234,5 @@ def _hung(facts: Facts) -> Cause:
         78,
         f"it hangs: {what} and every process sleeps",
         tuple(lines),
-        f"invoke train.stop --name {facts.name}, then: {facts.resume}",
+        f"{program()} train.stop --name {facts.name}, then: {facts.resume}",
     )

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from playrunner.training.diagnosis.evidence import Cause, Facts, listed, told
+from playrunner.project import program
+from playrunner.training.diagnosis.evidence import Cause, Facts, listed, quoted
 
 _MOST_LINES = 3
 _NOT_SURE = 40  # a run that goes on has survived what it complained of, so far
@@ -118,7 +119,7 @@ SYMPTOMS = (
         r"connectFullMesh failed|No route to host|DistNetworkError.*(timed out|refused)|gate:"
         r" .*cannot reach",
         "the nodes do not reach one another: {host} got no answer",
-        "invoke train.bench (names the dead link); then the firewall or security group, and"
+        f"{program()} train.bench (names the dead link); then the firewall or security group, and"
         " train_interface (GLOO_SOCKET_IFNAME)",
     ),
     Symptom(
@@ -126,21 +127,22 @@ SYMPTOMS = (
         r"DistStoreError.*clients joined|RendezvousTimeoutError|Timed out after .* waiting for"
         r" clients",
         "not all processes came to the meeting place",
-        "invoke train.logs --name {name} --all (who is silent?); invoke train.bench",
+        f"{program()} train.logs --name {{name}} --all (who is silent?); {program()} train.bench",
     ),
     Symptom(
         78,
         r"Connection refused",
         "{host} was refused a connection",
-        "invoke train.logs --name {name} --all (did the first node's process end before?); invoke"
-        " train.bench",
+        f"{program()} train.logs --name {{name}} --all (did the first node's process end before?);"
+        f" {program()} train.bench",
     ),
     Symptom(
         76,
         r"unhandled (system|cuda) error|ncclSystemError|ncclInternalError|ncclRemoteError|NCCL WARN"
         r" .*(error|fail)",
         "NCCL failed on {host}",
-        "invoke train.env --profile PROFILE --why NCCL_SOCKET_IFNAME; invoke train.bench",
+        f"{program()} train.env --profile PROFILE --why NCCL_SOCKET_IFNAME; {program()}"
+        " train.bench",
     ),
     Symptom(75, r"Permission denied", "{host} is denied something"),
     Symptom(
@@ -169,20 +171,20 @@ _BARRIER = re.compile(r"Ranks? ([\d, ]+) failed to pass monitoredBarrier")
 
 def from_output(facts: Facts) -> Iterator[Cause]:
     """What the processes said that is known to mean something."""
-    said = list(facts.said())
+    lines = list(facts.said())
     for symptom in SYMPTOMS:
         pattern = re.compile(symptom.pattern)
-        found = [(host, line, match) for host, line in said if (match := pattern.search(line))]
+        found = [(host, line, match) for host, line in lines if (match := pattern.search(line))]
         if found:
             yield _cause(facts, symptom, found)
-    yield from _exceptions(facts, said)
+    yield from _exceptions(facts, lines)
 
 
 def from_collectives(facts: Facts) -> Iterator[Cause]:
     """Timeouts of NCCL and gloo: the rank that never entered, or entered last, is the one to look
     at."""
     said = list(facts.said())
-    lines = [told(host, line) for host, line in said if _TIMEOUT.search(line)]
+    lines = [quoted(host, line) for host, line in said if _TIMEOUT.search(line)]
     if not lines:
         return
     progress = {
@@ -217,12 +219,12 @@ def from_collectives(facts: Facts) -> Iterator[Cause]:
         88 if named else 80,
         f"a collective timed out: {who}",
         tuple(dict.fromkeys(lines))[: _MOST_LINES + 5],
-        f"invoke train.logs --name {facts.name} --rank {first} --tail 100",
+        f"{program()} train.logs --name {facts.name} --rank {first} --tail 100",
     )
 
 
-def _cause(facts: Facts, symptom: Symptom, found: list[tuple[str, str, re.Match[str]]]) -> Cause:
-    host, line, match = found[0]
+def _cause(facts: Facts, symptom: Symptom, matches: list[tuple[str, str, re.Match[str]]]) -> Cause:
+    host, line, match = matches[0]
     node: dict[str, str] = next((node for node in facts.places if node["host"] == host), {})
     words = {
         "host": host,
@@ -238,7 +240,7 @@ def _cause(facts: Facts, symptom: Symptom, found: list[tuple[str, str, re.Match[
         + (4 if host == facts.failure.get("node") else 0)
         - (_NOT_SURE if facts.going_on else 0)
     )
-    lines = dict.fromkeys(told(host, line) for host, line, _ in found)
+    lines = dict.fromkeys(quoted(host, line) for host, line, _ in matches)
     title, remedy = symptom.title.format(**words), symptom.remedy.format(**words)
     return Cause(max(5, min(99, score)), title, tuple(lines)[:_MOST_LINES], remedy)
 
@@ -252,7 +254,7 @@ def _exceptions(facts: Facts, said: list[tuple[str, str]]) -> Iterator[Cause]:
             yield Cause(
                 score,
                 f"an exception on {host}: {match[1]}",
-                (told(host, line),),
+                (quoted(host, line),),
                 facts.logs(host, line),
             )
             return

@@ -9,13 +9,14 @@ from typing import Any
 from playrunner.kube.watch import reasons
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.project import program
 from playrunner.training.kube.ending import keep
-from playrunner.training.kube.follow import curve
+from playrunner.training.kube.job_spec.ssh_keys import forget
 from playrunner.training.kube.launchers.kind import Status
-from playrunner.training.kube.repeated_steps import setbacks, told
-from playrunner.training.kube.run_view import ClusterRun, again
-from playrunner.training.kube.site import Site
-from playrunner.training.kube.ssh_keys import OVER_SSH, forget
+from playrunner.training.kube.runs.follow import curve
+from playrunner.training.kube.runs.repeated_steps import setbacks, setbacks_text
+from playrunner.training.kube.runs.run_view import ClusterRun, again
+from playrunner.training.kube.session import ClusterSession
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.states import exit_code
 from playrunner.training.screen.screen import LiveLine, loss_chart
@@ -25,18 +26,23 @@ ELSEWHERE_SECONDS = 5.0
 
 
 def conclude(
-    run: ClusterRun, status: Status, site: Site, record: Record, line: LiveLine, options: Options
+    run: ClusterRun,
+    status: Status,
+    session: ClusterSession,
+    record: Record,
+    line: LiveLine,
+    options: Options,
 ) -> int:
     if status.state == "lost":
         status = _ended_elsewhere(run, record) or status
     metrics, lost = curve(record.metrics()), setbacks(record.metrics())
-    keep(site, run, record)
-    if run.kind.name in OVER_SSH and status.state in ("finished", "failed"):
-        forget(site.kube, run.namespace, run.run_id)
+    keep(session, run, record)
+    if run.kind.over_ssh and status.state in ("finished", "failed"):
+        forget(session.kube, run.namespace, run.run_id)
     why = (
         status.reason
         if status.state == "stopped"
-        else _why(site, run, status)
+        else _why(session, run, status)
         if status.state != "finished"
         else ""
     )
@@ -57,6 +63,8 @@ def conclude(
                 "name": run.name,
                 "run_id": run.run_id,
                 "state": status.state,
+                "changed": True,
+                "backend": "cluster",
                 "reason": why,
                 "last": metrics[-1] if metrics else None,
                 "output": run.summary["output"],
@@ -68,10 +76,10 @@ def conclude(
     elif status.state == "finished":
         _say_success(run, metrics, line)
         if lost:
-            line.say(f"{run.name} was {told(lost)}")
+            line.say(f"{run.name} was {setbacks_text(lost)}")
     elif status.state == "stopped":
         line.say(
-            f"{run.name} was stopped: {why}; go on with: invoke train.resume --name {run.name}"
+            f"{run.name} was stopped: {why}; go on with: {program()} train.resume --name {run.name}"
         )
     else:
         _say_failure(run, status, why, record, line)
@@ -105,9 +113,9 @@ def _say_success(run: ClusterRun, metrics: list[dict[str, Any]], line: LiveLine)
     line.say(
         f"checkpoints: {run.summary['output']}/checkpoints{where}\n"
         "next, for example:\n"
-        f"  invoke train.logs --name {run.name}\n"
-        f"  invoke train.shell --name {run.name} (a shell with the claim mounted)\n"
-        f"  invoke train.stop --name {run.name} (takes its finished job away)"
+        f"  {program()} train.logs --name {run.name}\n"
+        f"  {program()} train.shell --name {run.name} (a shell with the claim mounted)\n"
+        f"  {program()} train.stop --name {run.name} (deletes its finished job)"
     )
 
 
@@ -120,10 +128,11 @@ def _say_failure(run: ClusterRun, status: Status, why: str, record: Record, line
             line.say("\n".join(f"    {text}" for text in lines))
             break
     line.say(
-        f"every pod's output is in {record.folder}/hosts; more: invoke train.why --name {run.name}"
+        f"every pod's output is in {record.folder}/hosts; more: {program()} train.why --name"
+        f" {run.name}"
     )
 
 
-def _why(site: Site, run: ClusterRun, status: Status) -> str:
-    told = [text for pod in again(site.kube, run).pods for text in reasons.pod(pod)]
-    return "; ".join(list(dict.fromkeys([*filter(None, [status.reason]), *told]))[:3])
+def _why(session: ClusterSession, run: ClusterRun, status: Status) -> str:
+    pod_reasons = [text for pod in again(session.kube, run).pods for text in reasons.pod(pod)]
+    return "; ".join(list(dict.fromkeys([*filter(None, [status.reason]), *pod_reasons]))[:3])

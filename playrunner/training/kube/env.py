@@ -7,12 +7,12 @@ from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.training.environment.compiler import as_json, show_environment
 from playrunner.training.kube.plan import plan
-from playrunner.training.kube.site import open_site
-from playrunner.training.ssh.plan import Request, read_request
+from playrunner.training.kube.session import open_session
+from playrunner.training.request import Request, read_request
 
 
 def show_env(request: Request, options: Options, launcher: str, why: str) -> int:
-    job = plan(request, read_request(request), open_site(options), launcher)
+    job = plan(request, read_request(request), open_session(options), launcher)
     if options.json:
         print_json({"environment": as_json(job.environment)})
     else:

@@ -10,31 +10,32 @@ from playrunner.errors import BadInput
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.playbook.playbook import role_play
+from playrunner.project import program
 from playrunner.run.run import run_plays
-from playrunner.training.kube.bad_nodes import BadNodes
-from playrunner.training.kube.cacheset import hold
 from playrunner.training.kube.conclusion import conclude
 from playrunner.training.kube.ending import end, sweep
-from playrunner.training.kube.follow import Follower
-from playrunner.training.kube.gate import expected, launch_past_gate, with_gate
-from playrunner.training.kube.gate_result import Ear, Gated
-from playrunner.training.kube.give_up import Outlook
-from playrunner.training.kube.job import ClusterJob
+from playrunner.training.kube.job_spec.job import ClusterJob
+from playrunner.training.kube.job_spec.render import variables
 from playrunner.training.kube.launchers.kind import Status
+from playrunner.training.kube.network.gate import expected, launch_past_gate, with_gate
+from playrunner.training.kube.network.gate_result import GateListener, GateResultReader
+from playrunner.training.kube.one_off.cacheset import hold
 from playrunner.training.kube.plan import CLAIMS, plan
-from playrunner.training.kube.render import variables
-from playrunner.training.kube.run_view import ClusterRun, find
-from playrunner.training.kube.site import Site, open_site
+from playrunner.training.kube.runs.bad_nodes import BadNodes
+from playrunner.training.kube.runs.follow import Follower
+from playrunner.training.kube.runs.give_up import GiveUpPolicy
+from playrunner.training.kube.runs.run_view import ClusterRun, find
+from playrunner.training.kube.session import ClusterSession, open_session
+from playrunner.training.netcheck.errors import GateClosed
+from playrunner.training.request import Request, check_name, read_request, run_name
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.states import CANCELLED
 from playrunner.training.screen.screen import LiveLine
-from playrunner.training.ssh.follow import GateClosed
-from playrunner.training.ssh.job import check_name
-from playrunner.training.ssh.plan import Request, read_request, run_name
 
 
 def launch(request: Request, options: Options, launcher: str) -> int:
-    """A node that keeps the gate closed is put aside, and the job is made anew without it."""
+    """A node that fails the network check is quarantined, and the job is created again without
+    it."""
     return launch_past_gate(
         request, options, launcher, lambda asked: _launch(asked, options, launcher)
     )
@@ -48,30 +49,41 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
             " --diff shows it"
         )
     line = LiveLine(profile.train.steps, quiet=options.json)
-    site = open_site(options)
+    session = open_session(options)
     name = check_name(request.name or run_name(request.profile))
-    existing = next(iter(find(site.kube, site.ground.namespace, name)), None)
-    if existing and _goes_on(existing, request, profile.train.steps, line, site):
+    existing = next(iter(find(session.kube, session.settings.namespace, name)), None)
+    if existing and _goes_on(existing, request, profile.train.steps, line, session):
         if options.json:
             print_json(
-                {"name": name, "state": existing.state, "changed": False, "run_id": existing.run_id}
+                {
+                    "name": name,
+                    "state": existing.state,
+                    "changed": False,
+                    "backend": "cluster",
+                    "run_id": existing.run_id,
+                }
             )
         return 0
-    job = plan(request, profile, site, launcher, replacing=existing.run_id if existing else "")
-    job = with_gate(job, site, request.gate, line.say)
+    job = plan(request, profile, session, launcher, replacing=existing.run_id if existing else "")
+    job = with_gate(job, session, request.gate, line.say)
     if not options.check:
         if existing:
-            _make_way(existing, site, options, line)
-        sweep(site, name, options)
+            _make_way(existing, session, options, line)
+        sweep(session, name, options)
     if job.share.device == "neuron" and not options.check:
-        hold(site.kube, job.ground.namespace, job.ground.cacheset, job.run_id)
-    code = submit(job, site, options)
+        hold(session.kube, job.settings.namespace, job.settings.cacheset, job.run_id)
+    code = submit(job, session, options)
     if code or options.check:
         if not options.check:
-            sweep(site, name, options)
+            sweep(session, name, options)
         if options.json:
             print_json(
-                {"name": name, "run_id": job.run_id, "state": "failed" if code else "checked"}
+                {
+                    "name": name,
+                    "run_id": job.run_id,
+                    "state": "failed" if code else "checked",
+                    "backend": "cluster",
+                }
             )
         return code
     record = Record(name)
@@ -79,50 +91,58 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
     run = ClusterRun(job.summary(), Status("pending"))
     if request.detach:
         return _say_detached(run, line, options)
-    return follow(run, site, record, line, options)
+    return follow(run, session, record, line, options)
 
 
-def follow(run: ClusterRun, site: Site, record: Record, line: LiveLine, options: Options) -> int:
+def follow(
+    run: ClusterRun, session: ClusterSession, record: Record, line: LiveLine, options: Options
+) -> int:
     """To the end; Ctrl-C stops the run, its checkpoint saved."""
-    ears = Gated(record, line, expected(site), Ear(site.kube, run))
-    outlook = Outlook(site.kube, run, site.ground.patience_seconds)
+    listener = GateListener(record, line, expected(session), GateResultReader(session.kube, run))
+    give_up = GiveUpPolicy(session.kube, run, session.settings.patience_seconds)
     try:
         status = Follower(
-            site.kube, run, ears, nodes=BadNodes(site.kube, run, line.say), outlook=outlook
+            session.kube,
+            run,
+            listener,
+            nodes=BadNodes(session.kube, run, line.say),
+            give_up=give_up,
         ).follow()
     except GateClosed as closed:
         record.close()
-        end(site, run, options, "failed", str(closed))
+        end(session, run, options, "failed", str(closed))
         raise
     except KeyboardInterrupt:
         line.say(f"stopping {run.name}; its checkpoint is saved first")
         record.close()
-        end(site, run, options, reason="interrupted by whoever followed it")
-        line.say(f"{run.name} is stopped; go on with: invoke train.resume --name {run.name}")
+        end(session, run, options, reason="interrupted with Ctrl-C")
+        line.say(
+            f"{run.name} is stopped; continue with: {program()} train.resume --name {run.name}"
+        )
         return CANCELLED
     finally:
         line.end()
         record.close()
-    code = conclude(run, status, site, record, line, options)
-    if outlook.given_up:  # it must not come to life again when what it lacks is back
-        line.say(f"{run.name} is taken away: {status.reason}")
-        end(site, replace(run, status=status), options, status.state, status.reason)
+    code = conclude(run, status, session, record, line, options)
+    if give_up.given_up:  # it must not start again when what it lacks is back
+        line.say(f"{run.name} is deleted: {status.reason}")
+        end(session, replace(run, status=status), options, status.state, status.reason)
     return code
 
 
-def submit(job: ClusterJob, site: Site, options: Options) -> int:
+def submit(job: ClusterJob, session: ClusterSession, options: Options) -> int:
     settings = replace(options, limit="", json=False, quiet=options.json)
     return run_plays(
         [role_play("training", "localhost", "cluster")],
         settings,
         f"train.launch {job.name}",
-        inventory=site.inventory,
+        inventory=session.inventory,
         extra={"run": variables(job)},
     )
 
 
 def _goes_on(
-    existing: ClusterRun, request: Request, steps: int, line: LiveLine, site: Site
+    existing: ClusterRun, request: Request, steps: int, line: LiveLine, session: ClusterSession
 ) -> bool:
     """Whether there is nothing to launch: the run goes on already, or is complete."""
     if request.replace:
@@ -130,25 +150,26 @@ def _goes_on(
     if existing.state in ("pending", "running"):
         line.say(
             f"{existing.name} is {existing.state} already as {existing.run_id}: nothing changed"
-            f" (--replace stops it first; invoke train.logs --name {existing.name} --follow)"
+            f" (--replace stops it first; {program()} train.logs --name {existing.name} --follow)"
         )
         return True
     if (
         existing.state == "finished"
         and int(existing.summary.get("steps", 0)) >= steps
-        and _is_kept(existing, site)
+        and _is_kept(existing, session)
     ):
         line.say(f"{existing.name} is complete: nothing to do (--name starts another)")
         return True
     return False
 
 
-def _is_kept(existing: ClusterRun, site: Site) -> bool:
-    """Whether what it trained may still be there: a claim that was made after it does not hold it."""
+def _is_kept(existing: ClusterRun, session: ClusterSession) -> bool:
+    """Whether what it trained may still be there: a claim that was made after it does not hold
+    it."""
     name = str(existing.summary.get("claim") or "")
     if not name:
         return True
-    claim = site.kube.get(CLAIMS, existing.namespace, name)
+    claim = session.kube.get(CLAIMS, existing.namespace, name)
     made = str(claim["metadata"].get("creationTimestamp") or "") if claim else ""
     return (
         bool(made)
@@ -157,27 +178,36 @@ def _is_kept(existing: ClusterRun, site: Site) -> bool:
     )
 
 
-def _make_way(existing: ClusterRun, site: Site, options: Options, line: LiveLine) -> None:
-    """A run's earlier life goes, its record stays; no two lives write to one folder."""
+def _make_way(
+    existing: ClusterRun, session: ClusterSession, options: Options, line: LiveLine
+) -> None:
+    """The earlier attempt is deleted, its record is kept; no two attempts write to one folder."""
     if existing.state in ("pending", "running", "stopping"):
-        line.say(f"{existing.name} is {existing.state} as {existing.run_id}; it is stopped first")
-        end(site, existing, options, reason="replaced by a new launch")
+        line.say(f"{existing.name} is {existing.state} as {existing.run_id}; stopping it first")
+        end(session, existing, options, reason="replaced by a new launch")
         return
     line.say(
-        f"{existing.name} {existing.state}; it goes on from its newest complete checkpoint, if it"
+        f"{existing.name} {existing.state}; it continues from its newest complete checkpoint, if it"
         " has one"
     )
     if existing.job or existing.pods:
-        end(site, existing, options, existing.state, existing.status.reason)
+        end(session, existing, options, existing.state, existing.status.reason)
 
 
 def _say_detached(run: ClusterRun, line: LiveLine, options: Options) -> int:
     if options.json:
         print_json(
-            {"name": run.name, "run_id": run.run_id, "state": "pending", "namespace": run.namespace}
+            {
+                "name": run.name,
+                "run_id": run.run_id,
+                "state": "pending",
+                "changed": True,
+                "backend": "cluster",
+                "namespace": run.namespace,
+            }
         )
     line.say(
-        f"{run.name} runs by itself as {run.kind.resource[1]} {run.namespace}/{run.run_id};"
-        f" look in with: invoke train.logs --name {run.name} --follow"
+        f"{run.name} is running detached as {run.kind.resource[1]} {run.namespace}/{run.run_id}."
+        f" Follow it with: {program()} train.logs --name {run.name} --follow"
     )
     return 0

@@ -11,13 +11,13 @@ from typing import Any
 from playrunner.errors import BadInput
 from playrunner.options import Options
 from playrunner.text.streams import stop_unless_read
-from playrunner.training.kube.follow import METRICS, Follower
-from playrunner.training.kube.gate_result import GATE
-from playrunner.training.kube.pod_output import logs_of
-from playrunner.training.kube.rank0 import rank_of
-from playrunner.training.kube.run_view import ClusterRun
-from playrunner.training.kube.selection import GOING_ON, the_run
-from playrunner.training.kube.site import open_site
+from playrunner.training.kube.network.gate_result import GATE
+from playrunner.training.kube.runs.follow import METRICS, Follower
+from playrunner.training.kube.runs.pod_output import logs_of
+from playrunner.training.kube.runs.rank0 import rank_of
+from playrunner.training.kube.runs.run_view import ClusterRun
+from playrunner.training.kube.runs.selection import GOING_ON, the_run
+from playrunner.training.kube.session import open_session
 from playrunner.training.kube.status import names
 
 MOST_LINES = 20000
@@ -26,29 +26,29 @@ MOST_LINES = 20000
 def show_logs(
     options: Options, name: str, rank: int, pod: str, *, everything: bool, follow: bool, tail: int
 ) -> int:
-    site = open_site(options)
-    run = the_run(site, name)
-    if pod and pod not in (known := list(logs_of(site.kube, run, 1))):
+    session = open_session(options)
+    run = the_run(session, name)
+    if pod and pod not in (known := list(logs_of(session.kube, run, 1))):
         raise BadInput(f"{run.name} has no pod {pod}; it has {', '.join(known) or 'none'}")
-    voice = Voice(None if everything or pod else rank, pod, everything, options.json)
+    printer = PodLog(None if everything or pod else rank, pod, everything, options.json)
     if follow and run.state in GOING_ON:
-        voice.hold(tail)  # what was said before we came comes in one piece: only its end is shown
-        Follower(site.kube, run, voice).follow()
+        printer.hold(tail)  # what was said before we came comes in one piece: only its end is shown
+        Follower(session.kube, run, printer).follow()
         return 0
     lines = [
         (who, line)
-        for who, said in logs_of(site.kube, run, MOST_LINES).items()
+        for who, said in logs_of(session.kube, run, MOST_LINES).items()
         for line in said
-        if voice.wants(who, line)
+        if printer.wants(who, line)
     ]
     for who, line in lines[-tail:] if tail else []:
-        voice.show(who, line)
+        printer.show(who, line)
     if not lines:
         sys.stderr.write(_nothing(run, rank, everything or bool(pod)))
     return 0
 
 
-class Voice:
+class PodLog:
     """Lines go to standard output as they come; those of one rank are known by their prefix,
     whichever pod writes them."""
 
@@ -60,7 +60,7 @@ class Voice:
     def hold(self, count: int) -> None:
         self._held = collections.deque(maxlen=max(0, count))
 
-    def begins(self, pod: str, anew: bool) -> None:
+    def begins(self, pod: str, first: bool) -> None:
         pass
 
     def line(self, pod: str, text: str) -> None:

@@ -14,14 +14,15 @@ from playrunner.kube.client.resource import Resource
 from playrunner.kube.streams.exec import run_in_pod
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.project import program
 from playrunner.text.documents import json_object
-from playrunner.training.kube import connectivity
-from playrunner.training.kube.pod import CONTAINER
-from playrunner.training.kube.pod_output import first_pod, logs_of
-from playrunner.training.kube.rank0 import newest_meeting
-from playrunner.training.kube.run_view import ClusterRun
-from playrunner.training.kube.selection import the_run
-from playrunner.training.kube.site import Site, open_site
+from playrunner.training.kube.job_spec.pod import CONTAINER
+from playrunner.training.kube.network import connectivity
+from playrunner.training.kube.runs.pod_output import first_pod, logs_of
+from playrunner.training.kube.runs.rank0 import newest_rendezvous
+from playrunner.training.kube.runs.run_view import ClusterRun
+from playrunner.training.kube.runs.selection import the_run
+from playrunner.training.kube.session import ClusterSession, open_session
 
 POLICIES = Resource("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", True)
 SECONDS = 10  # names come late, and the port listens only once the first pod has begun
@@ -41,34 +42,35 @@ class Check:
 
 
 def netcheck(options: Options, name: str) -> int:
-    site = open_site(options)
-    run = the_run(site, name)
+    session = open_session(options)
+    run = the_run(session, name)
     running = [pod for pod in run.pods if (pod.get("status") or {}).get("phase") == "Running"]
     if not running:
         raise BadInput(
-            f"{run.name} has no pod that runs, so its network cannot be asked from inside: invoke"
+            f"{run.name} has no pod that runs, so its network cannot be asked from inside:"
+            f" {program()}"
             f" train.why --name {run.name}"
         )
-    targets = _targets(site, run)
-    found = [
+    targets = _targets(session, run)
+    checks = [
         check
-        for checks in site.kube.together(lambda pod: _ask(site, run, pod, targets), running)
+        for checks in session.kube.together(lambda pod: _ask(session, run, pod, targets), running)
         for check in checks
     ]
-    notes = policies(site, run)
+    notes = policies(session, run)
     if options.json:
         print_json(
-            {"name": run.name, "checks": [asdict(check) for check in found], "policies": notes}
+            {"name": run.name, "checks": [asdict(check) for check in checks], "policies": notes}
         )
     else:
-        _tell(found, notes)
-    return 0 if all(check.ok for check in found) else UNHEALTHY
+        _tell(checks, notes)
+    return 0 if all(check.ok for check in checks) else UNHEALTHY
 
 
-def policies(site: Site, run: ClusterRun) -> list[str]:
+def policies(session: ClusterSession, run: ClusterRun) -> list[str]:
     """Who else may speak to the pods: a debug pod that is kept out proves nothing about the job."""
-    found = []
-    for policy in site.kube.listing(POLICIES, run.namespace).items:
+    notes = []
+    for policy in session.kube.listing(POLICIES, run.namespace).items:
         chosen = ((policy.get("spec") or {}).get("podSelector") or {}).get("matchLabels") or {}
         labels = (run.pods[0]["metadata"].get("labels") or {}) if run.pods else {}
         if any(labels.get(key) != value for key, value in chosen.items()):
@@ -80,14 +82,14 @@ def policies(site: Site, run: ClusterRun) -> list[str]:
             for peer in rule.get("from") or ()
         )
         who = "only pods of the same job" if own else "only those it names"
-        found.append(
+        notes.append(
             f"NetworkPolicy {policy['metadata']['name']} admits {who}: a debug pod cannot reach the"
             " port, which is no fault; these checks were made inside"
         )
-    return found
+    return notes
 
 
-def _targets(site: Site, run: ClusterRun) -> list[str]:
+def _targets(session: ClusterSession, run: ClusterRun) -> list[str]:
     """The meeting point by its short and its full name, then the address that rank 0's agent gave,
     once they have met."""
     words = [
@@ -96,12 +98,12 @@ def _targets(site: Site, run: ClusterRun) -> list[str]:
         if one["name"] == CONTAINER
         for word in one.get("args") or ()
     ]
-    told = [word.partition("=")[2] for word in words if word.startswith("--rdzv_endpoint=")]
-    point = told[-1] if told else f"{run.run_id}-worker-0:{run.summary['port']}"
+    endpoints = [word.partition("=")[2] for word in words if word.startswith("--rdzv_endpoint=")]
+    point = endpoints[-1] if endpoints else f"{run.run_id}-worker-0:{run.summary['port']}"
     host, _, port = point.rpartition(":")
     full = f"{host}.{run.namespace}.svc.cluster.local:{port}" if "svc" not in host else point
-    logs = logs_of(site.kube, run)
-    meeting = newest_meeting(logs.get(first_pod(site.kube, run, logs), ()))
+    logs = logs_of(session.kube, run)
+    meeting = newest_rendezvous(logs.get(first_pod(session.kube, run, logs), ()))
     return [
         point,
         full,
@@ -113,7 +115,9 @@ def _targets(site: Site, run: ClusterRun) -> list[str]:
     ]
 
 
-def _ask(site: Site, run: ClusterRun, pod: dict[str, Any], targets: list[str]) -> list[Check]:
+def _ask(
+    session: ClusterSession, run: ClusterRun, pod: dict[str, Any], targets: list[str]
+) -> list[Check]:
     name = str(pod["metadata"]["name"])
     words = [
         str(run.summary.get("python") or "python3"),
@@ -123,17 +127,19 @@ def _ask(site: Site, run: ClusterRun, pod: dict[str, Any], targets: list[str]) -
         *targets,
     ]
     try:
-        ran = run_in_pod(site.kube, run.namespace, name, CONTAINER, words, seconds=SECONDS * 4 + 30)
+        ran = run_in_pod(
+            session.kube, run.namespace, name, CONTAINER, words, seconds=SECONDS * 4 + 30
+        )
     except (Failed, KubeError, PlayrunnerError) as error:
         return [
             Check(
                 name, "exec", False, str(error), f"kubectl describe pod -n {run.namespace} {name}"
             )
         ]
-    said = [
+    answers = [
         found for line in ran.out.splitlines() if (found := json_object(line)) and "target" in found
     ]
-    if not said:
+    if not answers:
         return [
             Check(
                 name,
@@ -143,44 +149,47 @@ def _ask(site: Site, run: ClusterRun, pod: dict[str, Any], targets: list[str]) -
                 "",
             )
         ]
-    return [check for each in said for check in _checks(name, each, each["target"] in targets[2:])]
+    return [
+        check for each in answers for check in _checks(name, each, each["target"] in targets[2:])
+    ]
 
 
-def _checks(pod: str, said: dict[str, Any], is_master: bool) -> list[Check]:
-    host = said["target"].rpartition(":")[0]
-    found = []
+def _checks(pod: str, answer: dict[str, Any], is_master: bool) -> list[Check]:
+    host = answer["target"].rpartition(":")[0]
+    checks = []
     if not is_master:
-        found.append(
+        checks.append(
             Check(
                 pod,
                 f"name {host}",
-                bool(said["addresses"]),
-                ", ".join(said["addresses"]) or said["unknown"],
-                "" if said["addresses"] else _NO_NAME,
+                bool(answer["addresses"]),
+                ", ".join(answer["addresses"]) or answer["unknown"],
+                "" if answer["addresses"] else _NO_NAME,
             )
         )
-    what = f"rank 0 at {said['target']}" if is_master else f"connect {said['target']}"
-    silent = said["silent"]
+    what = f"rank 0 at {answer['target']}" if is_master else f"connect {answer['target']}"
+    silent = answer["silent"]
     hint = (
-        "it listens once the first pod has begun: invoke train.logs --all; then security groups and"
+        f"it listens once the first pod has begun: {program()} train.logs --all; then security"
+        " groups and"
         " network policies"
     )
-    found.append(
+    checks.append(
         Check(
             pod,
             what,
             not silent,
-            silent or f"{1000 * said['seconds']:.1f} ms",
+            silent or f"{1000 * answer['seconds']:.1f} ms",
             hint if silent else "",
         )
     )
-    return found
+    return checks
 
 
-def _tell(found: list[Check], notes: list[str]) -> None:
-    width = max(len(check.pod) for check in found)
-    wide = max(len(check.what) for check in found)
-    for check in found:
+def _tell(checks: list[Check], notes: list[str]) -> None:
+    width = max(len(check.pod) for check in checks)
+    wide = max(len(check.what) for check in checks)
+    for check in checks:
         print(
             f"{check.pod:<{width}}  {'ok    ' if check.ok else 'FAILED'}  {check.what:<{wide}} "
             f" {check.said}"

@@ -8,19 +8,28 @@ from dataclasses import asdict, replace
 from playrunner.errors import BadInput
 from playrunner.kube.client.client import Kube
 from playrunner.kube.client.resource import Resource
-from playrunner.training.environment import site as instances
-from playrunner.training.environment.compiler import Variable, compile_environment, quarrels
-from playrunner.training.kube.dry_run import try_pod
-from playrunner.training.kube.job import ClusterJob, Share, elastic_bounds
+from playrunner.project import program
+from playrunner.training.environment.compiler import compile_environment
+from playrunner.training.environment.conflicts import conflicting_settings
+from playrunner.training.environment.machine_facts import MachineFacts
+from playrunner.training.environment.variable import Variable
+from playrunner.training.kube.job_spec.dry_run import try_pod
+from playrunner.training.kube.job_spec.job import ClusterJob, Share, elastic_bounds
+from playrunner.training.kube.job_spec.names import new_id
+from playrunner.training.kube.job_spec.node_capacity import amount, look
+from playrunner.training.kube.job_spec.sizing import RequestedNodes, share_of
 from playrunner.training.kube.launchers import KINDS
 from playrunner.training.kube.launchers.kind import Kind
-from playrunner.training.kube.names import new_id
-from playrunner.training.kube.node_capacity import amount, look
 from playrunner.training.kube.node_groups.grow import growth_left
-from playrunner.training.kube.site import Ground, Site
-from playrunner.training.kube.sizing import Wish, share_of
-from playrunner.training.ssh.job import check_name
-from playrunner.training.ssh.plan import LaunchRefused, Request, refuse, run_name, wanted_nodes
+from playrunner.training.kube.session import ClusterSession, ClusterSettings
+from playrunner.training.request import (
+    LaunchRefused,
+    Request,
+    check_name,
+    refuse,
+    run_name,
+    wanted_nodes,
+)
 from trainer import errors as trainer_errors
 from trainer.config import Profile
 from trainer.validate import check
@@ -32,33 +41,33 @@ NAMESPACES = Resource("v1", "Namespace", "namespaces", False)
 
 
 def plan(
-    request: Request, profile: Profile, site: Site, launcher: str, replacing: str = ""
+    request: Request, profile: Profile, session: ClusterSession, launcher: str, replacing: str = ""
 ) -> ClusterJob:
     """The job that flags, profile, inventory and nodes make together; what cannot work is refused
     here, with the numbers."""
     name = check_name(request.name or run_name(request.profile))
-    kind, ground = KINDS[launcher], site.ground
-    if not ground.image:
+    kind, settings = KINDS[launcher], session.settings
+    if not settings.image:
         raise BadInput(
-            "train_image is not set: give the image that trains in the inventory (invoke"
+            f"train_image is not set: give the image that trains in the inventory ({program()}"
             " nccl-image.build makes one)"
         )
     nodes = wanted_nodes(request, profile)
-    refuse(_operator(site.kube, kind), "cluster")
-    if not site.kube.get(NAMESPACES, "", ground.namespace):
+    refuse(_operator(session.kube, kind), "cluster")
+    if not session.kube.get(NAMESPACES, "", settings.namespace):
         raise LaunchRefused(
-            f'the cluster has no namespace "{ground.namespace}" (train_namespace); kubectl create'
-            f" namespace {ground.namespace}"
+            f'the cluster has no namespace "{settings.namespace}" (train_namespace); kubectl create'
+            f" namespace {settings.namespace}"
         )
-    refuse(kept_where(site.kube, ground, profile), "checkpoints")
+    refuse(checkpoint_problems(session.kube, settings, profile), "checkpoints")
     bounds = elastic_bounds(profile, launcher, nodes)
-    wish = Wish(
+    requested = RequestedNodes(
         nodes,
         bounds[1] if bounds else nodes,
         _insisted(request, profile),
-        lambda likes: growth_left(site, likes),
+        lambda likes: growth_left(session, likes),
     )
-    share = share_of(profile, look(site.kube, replacing), ground, wish)
+    share = share_of(profile, look(session.kube, replacing), settings, requested)
     job = ClusterJob(
         name,
         new_id(name),
@@ -66,16 +75,16 @@ def plan(
         profile,
         launcher,
         nodes,
-        ground,
+        settings,
         share,
         overrides=request.overrides,
         detached=request.detach,
     )
     _check(job)
-    if launcher == "vcjob":
-        refuse(_queue(site.kube, job), "queue")
-    job = replace(job, environment=tuple(environment_of(job, site.environment)))
-    try_pod(site.kube, job)
+    if kind.gang:
+        refuse(_queue(session.kube, job), "queue")
+    job = replace(job, environment=tuple(environment_of(job, session.environment)))
+    try_pod(session.kube, job)
     return job
 
 
@@ -87,14 +96,15 @@ def _operator(kube: Kube, kind: Kind) -> list[str]:
             if kube.resource(*kind.resource)
             else [f"it has no {kind.resource[1]} of {kind.resource[0]}; run {kind.needs} first"]
         )
-    told = kube.read("/version") or {}
+    version_info = kube.read("/version") or {}
     version = tuple(
-        int("".join(filter(str.isdigit, str(told.get(part) or 0))) or 0)
+        int("".join(filter(str.isdigit, str(version_info.get(part) or 0))) or 0)
         for part in ("major", "minor")
     )
     return (
         [
-            f"its API server is {told.get('gitVersion')}, and Indexed Jobs came with v1.24; use"
+            f"its API server is {version_info.get('gitVersion')}, and Indexed Jobs came with"
+            " v1.24; use"
             " --launcher pytorchjob or vcjob"
         ]
         if (0, 0) < version < INDEXED_JOBS
@@ -106,42 +116,45 @@ def environment_of(job: ClusterJob, given: dict[str, str]) -> list[Variable]:
     """Every variable the processes get, by the same compiler as over SSH; known-bad ones are
     refused."""
     share = job.share
-    site = instances.Site(
+    machines = MachineFacts(
         device=share.device,
         launcher="torchrun",
         instance_type=share.instance_type,
-        interface=job.ground.interface,
+        interface=job.settings.interface,
         efa_count=share.efa,
         cores=share.cores,
         processes_per_node=share.processes,
         dumps=job.output,
     )
-    variables = compile_environment(asdict(job.profile), site, given, profile_name=job.profile_name)
-    refuse(quarrels(variables, site), "environment")
+    variables = compile_environment(
+        asdict(job.profile), machines, given, profile_name=job.profile_name
+    )
+    refuse(conflicting_settings(variables, machines), "environment")
     return variables
 
 
-def kept_where(kube: Kube, ground: Ground, profile: Profile) -> list[str]:
+def checkpoint_problems(kube: Kube, settings: ClusterSettings, profile: Profile) -> list[str]:
     """Checkpoints must outlive their pod and be seen by every other: a claim that many may write,
     or a store."""
-    if not ground.claim:
+    if not settings.claim:
         if "://" in profile.train.checkpoint.upload:
             return []
         return [
-            "they would die with their pods: set train_claim to a ReadWriteMany claim (invoke"
+            f"they would die with their pods: set train_claim to a ReadWriteMany claim ({program()}"
             " efs.create, fsx.create or nfs.create make one), or --set"
             " train.checkpoint.upload=s3://BUCKET/RUN"
         ]
-    found = kube.get(CLAIMS, ground.namespace, ground.claim)
-    where = f"claim {ground.claim} in namespace {ground.namespace}"
-    if found is None:
+    claim = kube.get(CLAIMS, settings.namespace, settings.claim)
+    where = f"claim {settings.claim} in namespace {settings.namespace}"
+    if claim is None:
         return [
-            f"there is no {where}: invoke efs.create, fsx.create or nfs.create make one (kubectl"
+            f"there is no {where}: {program()} efs.create, fsx.create or nfs.create make one"
+            " (kubectl"
             " get pvc -A shows all)"
         ]
     modes = (
-        (found.get("status") or {}).get("accessModes")
-        or (found.get("spec") or {}).get("accessModes")
+        (claim.get("status") or {}).get("accessModes")
+        or (claim.get("spec") or {}).get("accessModes")
         or []
     )
     if "ReadWriteMany" not in modes:
@@ -149,11 +162,11 @@ def kept_where(kube: Kube, ground: Ground, profile: Profile) -> list[str]:
             f"the {where} is {', '.join(modes)}: pods on other nodes could not write to it; it must"
             " be ReadWriteMany"
         ]
-    phase = (found.get("status") or {}).get("phase")
+    phase = (claim.get("status") or {}).get("phase")
     return (
         [
-            f"the {where} is Lost: its volume is gone; kubectl describe pvc {ground.claim} -n"
-            f" {ground.namespace}"
+            f"the {where} is Lost: its volume is gone; kubectl describe pvc {settings.claim} -n"
+            f" {settings.namespace}"
         ]
         if phase == "Lost"
         else []
@@ -177,21 +190,22 @@ def _check(job: ClusterJob) -> None:
 
 def _queue(kube: Kube, job: ClusterJob) -> list[str]:
     """A gang that is larger than its queue would wait for ever."""
-    queue = job.ground.queue
-    found = kube.get(QUEUES, "", queue)
-    if found is None:
-        return [f'there is no queue "{queue}" (train_queue); invoke volcano.create makes one']
-    state = str((found.get("status") or {}).get("state") or "Open")
+    queue = job.settings.queue
+    queue_object = kube.get(QUEUES, "", queue)
+    if queue_object is None:
+        return [f'there is no queue "{queue}" (train_queue); {program()} volcano.create makes one']
+    state = str((queue_object.get("status") or {}).get("state") or "Open")
     if state != "Open":
         return [f'the queue "{queue}" is {state}: it takes no jobs']
     limits = {
         name: amount(value)
-        for name, value in ((found.get("spec") or {}).get("capability") or {}).items()
+        for name, value in ((queue_object.get("spec") or {}).get("capability") or {}).items()
     }
     asked = {name: amount(value) * job.nodes for name, value in _asked(job.share).items()}
     return [
         f'the queue "{queue}" gives {limits[name]:g} {name} at most, and the job asks for'
-        f" {value:g}: raise its capability (invoke volcano.create sizes it from the nodes), or use"
+        f" {value:g}: raise its capability ({program()} volcano.create sizes it from the nodes), or"
+        " use"
         " fewer nodes"
         for name, value in asked.items()
         if name in limits and value > limits[name]

@@ -10,23 +10,24 @@ from dataclasses import replace
 from playrunner.errors import BadInput, StepFailed
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.project import program
 from playrunner.training.code import code_archive
 from playrunner.training.environment.variable import Variable
-from playrunner.training.kube.cacheset import hold, release
-from playrunner.training.kube.compiling import Counting
 from playrunner.training.kube.ending import end
-from playrunner.training.kube.follow import Follower
-from playrunner.training.kube.job import ClusterJob
+from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.launch import submit
 from playrunner.training.kube.launchers.kind import Status
+from playrunner.training.kube.one_off.cacheset import hold, release
+from playrunner.training.kube.one_off.compiling import CompileListener
 from playrunner.training.kube.plan import CLAIMS, plan
-from playrunner.training.kube.render import profile_text
-from playrunner.training.kube.run_view import ClusterRun, find
-from playrunner.training.kube.site import Site, open_site
+from playrunner.training.kube.runs.follow import Follower
+from playrunner.training.kube.runs.run_view import ClusterRun, find
+from playrunner.training.kube.session import ClusterSession, open_session
+from playrunner.training.launchers import CLUSTER_LAUNCHERS
+from playrunner.training.profile_text import profile_text
+from playrunner.training.request import LaunchRefused, Request, read_request, run_name
 from playrunner.training.runs.record import Record
 from playrunner.training.screen.screen import LiveLine
-from playrunner.training.ssh.plan import LaunchRefused, Request, read_request, run_name
-from playrunner.training.where import ON_CLUSTERS
 
 _KEPT = "compiled"  # of a run's record
 COMPILER = "neuron_parallel_compile"
@@ -41,7 +42,7 @@ _ONLY_TRACED = (
 
 
 def precompile(request: Request, options: Options) -> int:
-    if request.launcher not in ON_CLUSTERS:
+    if request.launcher not in CLUSTER_LAUNCHERS:
         raise BadInput(
             "precompiling is for clusters: set train_launcher in the inventory (vcjob), or"
             " --launcher"
@@ -54,18 +55,20 @@ def precompile(request: Request, options: Options) -> int:
         overrides=(*request.overrides, *_ONLY_TRACED, f"train.steps={min(asked, MOST_STEPS)}"),
     )
     profile = read_request(request)
-    site = open_site(options)
+    session = open_session(options)
     line = LiveLine(profile.train.steps, quiet=options.json)
-    existing = next(iter(find(site.kube, site.ground.namespace, name)), None)
+    existing = next(iter(find(session.kube, session.settings.namespace, name)), None)
     if existing and existing.state in ("pending", "running"):
         raise LaunchRefused(
-            f"{name} is {existing.state} already as {existing.run_id}: invoke train.logs --name"
+            f"{name} is {existing.state} already as {existing.run_id}: {program()} train.logs"
+            " --name"
             f" {name} --follow"
         )
-    job = _within(plan(request, profile, site, request.launcher))
-    if _done_before(job, site) and not request.replace:
+    job = _within(plan(request, profile, session, request.launcher))
+    if _done_before(job, session) and not request.replace:
         line.say(
-            f"{name}: these graphs are compiled in cacheset {site.ground.cacheset}: nothing to do"
+            f"{name}: these graphs are compiled in cacheset {session.settings.cacheset}: nothing"
+            " to do"
             " (--replace does it again)"
         )
         if options.json:
@@ -74,34 +77,35 @@ def precompile(request: Request, options: Options) -> int:
                     "name": name,
                     "state": "finished",
                     "changed": False,
-                    "cacheset": site.ground.cacheset,
+                    "cacheset": session.settings.cacheset,
                 }
             )
         return 0
     if options.check:
-        return submit(job, site, options)
+        return submit(job, session, options)
     if existing and existing.job:
-        end(site, existing, options, existing.state)
-    hold(site.kube, site.ground.namespace, site.ground.cacheset, job.run_id)
+        end(session, existing, options, existing.state)
+    hold(session.kube, session.settings.namespace, session.settings.cacheset, job.run_id)
     try:
-        return _compiled(job, site, line, options)
+        return _compiled(job, session, line, options)
     finally:
-        release(site.kube, site.ground.namespace, job.run_id)
+        release(session.kube, session.settings.namespace, job.run_id)
 
 
-def _done_before(job: ClusterJob, site: Site) -> bool:
+def _done_before(job: ClusterJob, session: ClusterSession) -> bool:
     kept = Record(job.name).folder / _KEPT
-    return kept.is_file() and kept.read_text() == _key(job, site)
+    return kept.is_file() and kept.read_text() == _key(job, session)
 
 
-def _key(job: ClusterJob, site: Site) -> str:
-    """Graphs follow from profile, code, image and number of nodes; the cache goes with its claim."""
-    claim = site.kube.get(CLAIMS, job.ground.namespace, job.ground.claim) or {"metadata": {}}
+def _key(job: ClusterJob, session: ClusterSession) -> str:
+    """Graphs follow from profile, code, image and number of nodes; the cache goes with its
+    claim."""
+    claim = session.kube.get(CLAIMS, job.settings.namespace, job.settings.claim) or {"metadata": {}}
     parts = [
-        profile_text(job),
+        profile_text(job.profile),
         code_archive()[0],
-        job.ground.image,
-        job.ground.cacheset,
+        job.settings.image,
+        job.settings.cacheset,
         job.nodes,
         job.share.processes,
         claim["metadata"].get("uid"),
@@ -119,26 +123,26 @@ def _within(job: ClusterJob) -> ClusterJob:
     return replace(job, environment=(*job.environment, wrapper))
 
 
-def _compiled(job: ClusterJob, site: Site, line: LiveLine, options: Options) -> int:
-    code = submit(job, site, options)
+def _compiled(job: ClusterJob, session: ClusterSession, line: LiveLine, options: Options) -> int:
+    code = submit(job, session, options)
     if code:
         return code
     record = Record(job.name)
     record.begin(job.summary(), past=False)
     run = ClusterRun(job.summary(), Status("pending"))
-    ears = Counting(record, line)
-    state, reason = "stopped", "interrupted by whoever followed it"
+    listener = CompileListener(record, line)
+    state, reason = "stopped", "interrupted with Ctrl-C"
     try:
-        status = Follower(site.kube, run, ears).follow()
+        status = Follower(session.kube, run, listener).follow()
         state, reason = status.state, status.reason
     finally:
         line.end()
         record.close()
-        end(site, run, options, state, reason)
-    trouble = ears.counts.trouble(job.nodes) if state == "finished" else reason or state
-    sums = ears.counts.summed()
+        end(session, run, options, state, reason)
+    trouble = listener.counts.trouble(job.nodes) if state == "finished" else reason or state
+    sums = listener.counts.summed()
     if not trouble:
-        record.keep(_KEPT, _key(job, site))
+        record.keep(_KEPT, _key(job, session))
     if options.json:
         print_json(
             {
@@ -148,14 +152,15 @@ def _compiled(job: ClusterJob, site: Site, line: LiveLine, options: Options) -> 
                 "changed": True,
                 "reason": trouble,
                 **sums,
-                "cacheset": site.ground.cacheset,
+                "cacheset": session.settings.cacheset,
             }
         )
         return 2 if trouble else 0
     if trouble:
-        raise StepFailed(f"{job.name}: {trouble}; the compiler's words: {record.folder}/hosts")
+        raise StepFailed(f"{job.name}: {trouble}; the compiler's output: {record.folder}/hosts")
     line.say(
-        f"{job.name}: {sums['compiled']} graphs are compiled in cacheset {site.ground.cacheset};"
-        f" now: invoke train.launch --profile {job.profile_name}"
+        f"{job.name}: {sums['compiled']} graphs are compiled in cacheset"
+        f" {session.settings.cacheset};"
+        f" now: {program()} train.launch --profile {job.profile_name}"
     )
     return 0

@@ -9,21 +9,23 @@ from typing import Any
 from playrunner.errors import BadInput
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.project import program
 from playrunner.training.kube.launch import launch
+from playrunner.training.kube.launchers import KINDS
 from playrunner.training.kube.node_groups.grow import Growth, foresee, grow
-from playrunner.training.kube.pod_output import first_pod, logs_of
-from playrunner.training.kube.rank0 import has_met_only
-from playrunner.training.kube.run_view import ClusterRun, resource_of
-from playrunner.training.kube.selection import GOING_ON, the_run
-from playrunner.training.kube.site import Site, open_site
+from playrunner.training.kube.runs.pod_output import first_pod, logs_of
+from playrunner.training.kube.runs.rank0 import has_met_only
+from playrunner.training.kube.runs.run_view import ClusterRun, resource_of
+from playrunner.training.kube.runs.selection import GOING_ON, the_run
+from playrunner.training.kube.session import ClusterSession, open_session
+from playrunner.training.request import LaunchRefused, Request
 from playrunner.training.runs.record import Record
-from playrunner.training.ssh.plan import LaunchRefused, Request
 
 
 def resume(
     options: Options, name: str, nodes: int, overrides: tuple[str, ...], detach: bool
 ) -> int:
-    run = the_run(open_site(options), name)
+    run = the_run(open_session(options), name)
     if run.state in (*GOING_ON, "stopping"):
         raise BadInput(
             f"{run.name} is {run.state}; there is nothing to resume (train.scale changes its nodes)"
@@ -45,18 +47,19 @@ def scale(options: Options, name: str, nodes: int) -> int:
     checkpoint."""
     if nodes < 1:
         raise BadInput("--nodes says how many nodes the run should have")
-    site = open_site(options)
-    run = the_run(site, name)
+    session = open_session(options)
+    run = the_run(session, name)
     if run.state not in GOING_ON or not run.job:
         raise BadInput(
-            f"{run.name} is {run.state}; go on with: invoke train.resume --name {run.name} --nodes"
+            f"{run.name} is {run.state}; go on with: {program()} train.resume --name {run.name}"
+            " --nodes"
             f" {nodes}"
         )
     bounds = run.summary.get("elastic")
     if not bounds:
         raise BadInput(
             f"{run.name} is not elastic: as {run.kind.name} its number of nodes is"
-            f" fixed{_how(run)}; stop it, then: invoke train.resume --name {run.name} --nodes"
+            f" fixed{_how(run)}; stop it, then: {program()} train.resume --name {run.name} --nodes"
             f" {nodes}"
         )
     least, most = bounds
@@ -67,32 +70,33 @@ def scale(options: Options, name: str, nodes: int) -> int:
         )
     before = run.replicas
     if nodes < before:
-        _refuse_while_starting(site, run, nodes)
-    growth = foresee(site, run, nodes - before)
+        _refuse_while_starting(session, run, nodes)
+    growth = foresee(session, run, nodes - before)
     if nodes != before and not options.check:
-        grow(site, run, growth, options)
-        _patch(site, run, nodes)
+        grow(session, run, growth, options)
+        _patch(session, run, nodes)
     return _say(options, run, before, nodes, growth)
 
 
-def _refuse_while_starting(site: Site, run: ClusterRun, nodes: int) -> None:
-    """Ranks that have just met wait half an hour for one another, also for one whose pod has gone."""
-    logs = logs_of(site.kube, run)
-    if has_met_only(logs.get(first_pod(site.kube, run, logs), ())):
+def _refuse_while_starting(session: ClusterSession, run: ClusterRun, nodes: int) -> None:
+    """Ranks that have just met wait half an hour for one another, also for one whose pod has
+    gone."""
+    logs = logs_of(session.kube, run)
+    if has_met_only(logs.get(first_pod(session.kube, run, logs), ())):
         raise LaunchRefused(
             f"{run.name}: its pods have just met, and its ranks are only starting; a pod that went"
-            " now would leave the rest waiting for it. In a moment: invoke train.scale --name"
+            f" now would leave the rest waiting for it. In a moment: {program()} train.scale --name"
             f" {run.name} --nodes {nodes}"
         )
 
 
-def _patch(site: Site, run: ClusterRun, nodes: int) -> None:
-    resource = resource_of(site.kube, run.kind)
+def _patch(session: ClusterSession, run: ClusterRun, nodes: int) -> None:
+    resource = resource_of(session.kube, run.kind)
     assert resource
     body: Any = nodes
     for word in reversed(run.kind.replicas):
         body = {word: body}
-    site.kube.call(
+    session.kube.call(
         "PATCH",
         resource.path(run.namespace, run.run_id),
         body,
@@ -105,14 +109,18 @@ def _how(run: ClusterRun) -> str:
     return (
         " (launch.min_nodes makes one elastic)"
         if run.kind.replicas
-        else " (pytorchjob and elasticjob can be elastic)"
+        else f" ({' and '.join(_elastic())} can be elastic)"
     )
+
+
+def _elastic() -> list[str]:
+    return [kind.name for kind in KINDS.values() if kind.replicas]
 
 
 def _say(options: Options, run: ClusterRun, before: int, nodes: int, growth: Growth) -> int:
     changed = before != nodes
     if options.json:
-        told = (
+        group = (
             {"group": {"name": growth.group.name, "size": growth.size, "before": growth.group.size}}
             if growth.group
             else {}
@@ -124,7 +132,7 @@ def _say(options: Options, run: ClusterRun, before: int, nodes: int, growth: Gro
                 "changed": changed,
                 "nodes": nodes,
                 "before": before,
-                **told,
+                **group,
             }
         )
         return 0
@@ -137,7 +145,7 @@ def _say(options: Options, run: ClusterRun, before: int, nodes: int, growth: Gro
     else:
         print(
             f"{run.name}: {before} -> {nodes} nodes; they meet again and go on from a checkpoint:"
-            f" invoke train.logs --name {run.name} --follow{_kept_size(growth)}"
+            f" {program()} train.logs --name {run.name} --follow{_kept_size(growth)}"
         )
     return 0
 
@@ -149,5 +157,5 @@ def _kept_size(growth: Growth) -> str:
     word, role = ("desired_size", "eks") if growth.group.cloud == "aws" else ("nodes", "gke")
     return (
         f"\n{growth.group.text} stays at {growth.size}: where the inventory gives it a {word}, say"
-        f" {growth.size} there before the next invoke {role}.create"
+        f" {growth.size} there before the next {program()} {role}.create"
     )

@@ -13,10 +13,10 @@ from playrunner.kube.client.config import settings_of
 from playrunner.kube.streams.exec import run_in_pod
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
-from playrunner.training.kube.run_view import ClusterRun
-from playrunner.training.kube.selection import the_run
-from playrunner.training.kube.side_pod import helper
-from playrunner.training.kube.site import Site, open_site
+from playrunner.training.kube.one_off.side_pod import helper
+from playrunner.training.kube.runs.run_view import ClusterRun
+from playrunner.training.kube.runs.selection import the_run
+from playrunner.training.kube.session import ClusterSession, open_session
 from playrunner.variables.templating import MISSING
 
 WAIT = ("sh", "-c", 'trap "exit 0" TERM INT; sleep 28800 & wait')
@@ -24,8 +24,8 @@ COMMAND_SECONDS = 3600.0
 
 
 def open_shell(options: Options, name: str, command: str) -> int:
-    site = open_site(options)
-    run = the_run(site, name)
+    session = open_session(options)
+    run = the_run(session, name)
     kubectl = shutil.which("kubectl")
     if not command and not kubectl:
         raise BadInput(
@@ -37,21 +37,23 @@ def open_shell(options: Options, name: str, command: str) -> int:
             "a shell to type in needs a terminal; one command does not: --command 'ls -l"
             " /data/runs'"
         )
-    with helper(site, run, "shell", WAIT) as pod:
+    with helper(session, run, "shell", WAIT) as pod:
         if command:
-            return _once(site, run, pod, command, options)
+            return _once(session, run, pod, command, options)
         print(
             f"{pod}: {run.name} is in {run.summary['output']}; exit leaves, and the pod goes",
             file=sys.stderr,
         )
         return subprocess.call(
-            [str(kubectl), *_where(site), "exec", "-it", "-n", run.namespace, pod, "--", "sh"]
+            [str(kubectl), *_where(session), "exec", "-it", "-n", run.namespace, pod, "--", "sh"]
         )
 
 
-def _once(site: Site, run: ClusterRun, pod: str, command: str, options: Options) -> int:
+def _once(
+    session: ClusterSession, run: ClusterRun, pod: str, command: str, options: Options
+) -> int:
     ran = run_in_pod(
-        site.kube, run.namespace, pod, "shell", ["sh", "-c", command], seconds=COMMAND_SECONDS
+        session.kube, run.namespace, pod, "shell", ["sh", "-c", command], seconds=COMMAND_SECONDS
     )
     if options.json:
         print_json(
@@ -63,11 +65,11 @@ def _once(site: Site, run: ClusterRun, pod: str, command: str, options: Options)
     return 2 if ran.rc else 0
 
 
-def _where(site: Site) -> list[str]:
+def _where(session: ClusterSession) -> list[str]:
     """The same cluster as ours, in kubectl's words."""
 
     def said(name: str) -> object:
-        found = site.scope.lookup(name)
+        found = session.scope.lookup(name)
         return "" if found is MISSING or found is None else found
 
     settings = settings_of(said)

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 
 from playrunner.errors import BadInput
 from playrunner.options import Options
-from playrunner.training.kube.one_off_job import Errand, send, tell
-from playrunner.training.kube.site import Ground, Site, open_site
-from playrunner.training.ssh.plan import refuse
+from playrunner.project import program
+from playrunner.training.kube.one_off.one_off_job import OneOffJob, submit, tell
+from playrunner.training.kube.session import ClusterSession, ClusterSettings, open_session
+from playrunner.training.request import refuse
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class StageRequest:
     """What is to be where, and how it is known to be all there."""
 
     source: str
@@ -30,69 +31,75 @@ class Wanted:
     region: str = ""
 
 
-def stage(wanted: Wanted, options: Options) -> int:
-    _check(wanted)
-    site = open_site(options)
-    refuse(_claim(site), "data")
-    errand = stage_errand(wanted, site.ground)
-    code, told = send(errand, site, options)
-    files, size = told.get("files", 0), told.get("bytes", 0)
-    word = "staged" if told.get("changed") else "complete already"
+def stage(request: StageRequest, options: Options) -> int:
+    _check(request)
+    session = open_session(options)
+    refuse(_claim(session), "data")
+    job = stage_job(request, session.settings)
+    code, result = submit(job, session, options)
+    files, size = result.get("files", 0), result.get("bytes", 0)
+    word = "staged" if result.get("changed") else "complete already"
     return tell(
-        {"into": wanted.into, **told},
+        {"into": request.into, **result},
         code,
-        errand.title,
+        job.title,
         options,
-        f"{told.get('folder', wanted.into)} is {word}: {files} file{'s' * (files != 1)}, {size}"
-        f" bytes, on claim {site.ground.claim}",
+        f"{result.get('folder', request.into)} is {word}: {files} file{'s' * (files != 1)}, {size}"
+        f" bytes, on claim {session.settings.claim}",
     )
 
 
-def stage_errand(wanted: Wanted, ground: Ground) -> Errand:
-    target = f"{ground.mount}/{wanted.into}"
-    words = ["-m", "trainer.staging", "--source", wanted.source, "--target", target]
-    for flag, value in (("files", wanted.files), ("least", wanted.least), ("bytes", wanted.size)):
+def stage_job(request: StageRequest, settings: ClusterSettings) -> OneOffJob:
+    target = f"{settings.mount}/{request.into}"
+    words = ["-m", "trainer.staging", "--source", request.source, "--target", target]
+    for flag, value in (
+        ("files", request.files),
+        ("least", request.least),
+        ("bytes", request.size),
+    ):
         words += [f"--{flag}", str(value)] if value else []
-    words += ["--region", wanted.region] if wanted.region else []
-    words += ["--unpack"] * wanted.unpack + ["--anonymous"] * wanted.anonymous
+    words += ["--region", request.region] if request.region else []
+    words += ["--unpack"] * request.unpack + ["--anonymous"] * request.anonymous
     # Two that write to one folder at once would spoil it: its folder gives the job its name.
-    slug = re.sub(r"[^a-z0-9]+", "-", wanted.into.lower()).strip("-")[:30].rstrip("-")
-    return Errand(
+    slug = re.sub(r"[^a-z0-9]+", "-", request.into.lower()).strip("-")[:30].rstrip("-")
+    return OneOffJob(
         f"stage-{slug}-{hashlib.sha256(target.encode()).hexdigest()[:6]}",
-        f"staging {wanted.into}",
+        f"staging {request.into}",
         tuple(words),
-        service_account=ground.service_account,
+        service_account=settings.service_account,
     )
 
 
-def _check(wanted: Wanted) -> None:
-    if not wanted.source or not wanted.into:
+def _check(request: StageRequest) -> None:
+    if not request.source or not request.into:
         raise BadInput(
             "say what and where to: --source s3://BUCKET/FOLDER --into FOLDER (of the claim)"
         )
-    if "://" not in wanted.source:
+    if "://" not in request.source:
         raise BadInput(
-            f'--source "{wanted.source}": it is an address, as s3://BUCKET/FOLDER, gs://... or'
+            f'--source "{request.source}": it is an address, as s3://BUCKET/FOLDER, gs://... or'
             " https://HOST/FILE.tar"
         )
-    if not _NAME.fullmatch(wanted.into) or ".." in wanted.into.split("/"):
+    if not _NAME.fullmatch(request.into) or ".." in request.into.split("/"):
         raise BadInput(
-            f'--into "{wanted.into}": it is a folder below the claim, as datasets/wikicorpus'
+            f'--into "{request.into}": it is a folder below the claim, as datasets/wikicorpus'
         )
 
 
-def _claim(site: Site) -> list[str]:
+def _claim(session: ClusterSession) -> list[str]:
     from playrunner.training.kube.plan import CLAIMS
 
-    ground = site.ground
-    if not ground.claim:
+    settings = session.settings
+    if not settings.claim:
         return [
-            "there is no volume to stage it on: set train_claim (invoke efs.create, fsx.create or"
+            f"there is no volume to stage it on: set train_claim ({program()} efs.create,"
+            " fsx.create or"
             " nfs.create make one)"
         ]
-    if site.kube.get(CLAIMS, ground.namespace, ground.claim) is None:
+    if session.kube.get(CLAIMS, settings.namespace, settings.claim) is None:
         return [
-            f"there is no claim {ground.claim} in namespace {ground.namespace} (kubectl get pvc -A"
+            f"there is no claim {settings.claim} in namespace {settings.namespace} (kubectl get"
+            " pvc -A"
             " shows all)"
         ]
     return []

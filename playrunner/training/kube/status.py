@@ -3,7 +3,6 @@ last metric, in one place."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from typing import Any
 
@@ -11,31 +10,30 @@ from playrunner.errors import HostUnreachable
 from playrunner.kube.nodes import quarantine
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
-from playrunner.training.kube.bad_nodes import Suspect, suspects
-from playrunner.training.kube.pod import CONTAINER
-from playrunner.training.kube.pod_output import first_pod, logs_of, metrics_of
-from playrunner.training.kube.rank0 import newest_meeting
-from playrunner.training.kube.run_view import ClusterRun, events_of, find
-from playrunner.training.kube.selection import the_run
-from playrunner.training.kube.site import Site, open_site
+from playrunner.training.kube.job_spec.pod import CONTAINER
+from playrunner.training.kube.runs.bad_nodes import Suspect, suspects
+from playrunner.training.kube.runs.pod_output import first_pod, logs_of, metrics_of
+from playrunner.training.kube.runs.rank0 import newest_rendezvous
+from playrunner.training.kube.runs.run_view import ClusterRun, events_of, find
+from playrunner.training.kube.runs.selection import the_run
+from playrunner.training.kube.session import ClusterSession, open_session
+from playrunner.training.runs.run import Run
 from playrunner.training.runs.states import exit_code
-from playrunner.training.ssh.hosts import open_fleet, training_hosts
-from playrunner.training.ssh.run_view import Run, all_runs
-from playrunner.training.ssh.status import as_json, table
+from playrunner.training.screen.runs_table import as_json, table
 
 LISTED_LINES = 200  # of each pod's log, to find the last metric of a run in a list
 
 
-def show_one(options: Options, name: str) -> int:
+def show_status(options: Options, name: str) -> int:
     """One run with its pods; the exit code tells its state."""
-    site = open_site(options)
-    run = the_run(site, name)
-    logs = logs_of(site.kube, run)
-    metrics, first = metrics_of(site.kube, run, logs), first_pod(site.kube, run, logs)
-    events = events_of(site.kube, run) if run.job else []
+    session = open_session(options)
+    run = the_run(session, name)
+    logs = logs_of(session.kube, run)
+    metrics, first = metrics_of(session.kube, run, logs), first_pod(session.kube, run, logs)
+    events = events_of(session.kube, run) if run.job else []
     pods = [pod_row(pod, first) for pod in run.pods]
-    meeting = newest_meeting(logs.get(first, ()))
-    bad = free_suspects(site, run)
+    meeting = newest_rendezvous(logs.get(first, ()))
+    bad = free_suspects(session, run)
     if options.json:
         print_json(
             {
@@ -46,8 +44,8 @@ def show_one(options: Options, name: str) -> int:
                 "replicas": run.replicas,
                 "met": int(meeting.size or 0) if meeting else 0,
                 "rank0": first,
-                "event": told(events[-1]) if events else None,
-                "suspects": [asdict(one) for one in bad],
+                "event": event_text(events[-1]) if events else None,
+                "suspects": [asdict(suspect) for suspect in bad],
             }
         )
         return exit_code(run.state)
@@ -65,60 +63,47 @@ def show_one(options: Options, name: str) -> int:
             f" image {pod['image']}"
         )
     if events:
-        print(f"  last event: {told(events[-1])}")
-    for one in bad:
-        print(f"  {one.advice(run)}")
+        print(f"  last event: {event_text(events[-1])}")
+    for suspect in bad:
+        print(f"  {suspect.advice(run)}")
     return exit_code(run.state)
 
 
-def show_all(options: Options, with_hosts: bool) -> int:
-    """Every run of the cluster, and those over SSH where the inventory has such hosts."""
-    runs, silent = cluster_runs(open_site(options))
-    if with_hosts:
-        with open_fleet(options) as fleet:
-            others, quiet = all_runs(fleet, training_hosts(fleet, options))
-        runs, silent = [*runs, *others], {**silent, **quiet}
-    if options.json:
-        print_json({"runs": [as_json(run) for run in runs], "silent": silent})
-    elif runs:
-        print(table(runs))
-    elif not silent:
-        print("no runs; start one with: invoke train.launch --profile gpt2-micro-smoke")
-    for host, why in silent.items():
-        sys.stderr.write(f"{host} does not answer: {why}\n")
-    return 4 if silent else 0
-
-
-def cluster_runs(site: Site) -> tuple[list[Run], dict[str, str]]:
+def cluster_runs(session: ClusterSession) -> tuple[list[Run], dict[str, str]]:
     """As the tables of all runs take them; the cluster that does not answer, with why."""
     try:
-        runs = find(site.kube, site.ground.namespace)
+        runs = find(session.kube, session.settings.namespace)
         return [
-            run.shown(metrics_of(site.kube, run, logs_of(site.kube, run, LISTED_LINES)))
+            run.shown(metrics_of(session.kube, run, logs_of(session.kube, run, LISTED_LINES)))
             for run in runs
         ], {}
     except HostUnreachable as error:
         return [], {"the cluster": str(error)}
 
 
-def free_suspects(site: Site, run: ClusterRun) -> list[Suspect]:
-    """Nodes that fail again and again and are still used: whoever follows a run puts them aside, a
-    detached one has nobody."""
+def free_suspects(session: ClusterSession, run: ClusterRun) -> list[Suspect]:
+    """Nodes that fail repeatedly and are still used: a command that follows a run quarantines them,
+    a detached run has none."""
     found = suspects(run.pods)
-    marked = quarantine.entries(site.kube) if found else {}
+    marked = quarantine.entries(session.kube) if found else {}
     return [one for one in found if one.node not in marked]
 
 
 def pod_row(pod: dict[str, Any], first: str) -> dict[str, Any]:
     status, spec = pod.get("status") or {}, pod.get("spec") or {}
     container: dict[str, Any] = next(
-        (one for one in status.get("containerStatuses") or () if one.get("name") == CONTAINER), {}
+        (
+            container_item
+            for container_item in status.get("containerStatuses") or ()
+            if container_item.get("name") == CONTAINER
+        ),
+        {},
     )
     image = next(
         (
-            str(one.get("image"))
-            for one in spec.get("containers") or ()
-            if one.get("name") == CONTAINER
+            str(container_item.get("image"))
+            for container_item in spec.get("containers") or ()
+            if container_item.get("name") == CONTAINER
         ),
         "",
     )
@@ -141,7 +126,7 @@ def _phase(pod: dict[str, Any], container: dict[str, Any]) -> str:
     return str(waiting or (pod.get("status") or {}).get("phase") or "Pending")
 
 
-def told(event: dict[str, Any]) -> str:
+def event_text(event: dict[str, Any]) -> str:
     thing = event.get("involvedObject") or {}
     return (
         f"{event.get('reason')} ({thing.get('kind')} {thing.get('name')}):"

@@ -1,20 +1,20 @@
-"""train.stop for clusters: the run's objects go, its pods are waited for, and what is to be known
-later is kept here."""
+"""train.stop for clusters: delete the run's objects, wait for its pods to end, and keep its
+record."""
 
 from __future__ import annotations
 
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.training.kube.ending import end
-from playrunner.training.kube.run_view import ClusterRun
-from playrunner.training.kube.selection import GOING_ON, the_run
-from playrunner.training.kube.site import open_site
+from playrunner.training.kube.runs.run_view import ClusterRun
+from playrunner.training.kube.runs.selection import GOING_ON, the_run
+from playrunner.training.kube.session import open_session
 from playrunner.training.runs.record import Record
 
 
 def stop(options: Options, name: str) -> int:
-    site = open_site(options)
-    run = the_run(site, name)
+    session = open_session(options)
+    run = the_run(session, name)
     if not run.job and not run.pods:
         return _say(
             options,
@@ -25,7 +25,7 @@ def stop(options: Options, name: str) -> int:
         )
     going = run.state in (*GOING_ON, "stopping")
     if options.check:
-        would = "would be stopped" if going else f"{run.state}; its job would be taken away"
+        would = "would be stopped" if going else f"{run.state}; its job would be deleted"
         return _say(
             options,
             run,
@@ -34,13 +34,13 @@ def stop(options: Options, name: str) -> int:
             f"{run.name} {would}: {run.kind.resource[1]} {run.namespace}/{run.run_id}",
         )
     state = "stopped" if going else run.state
-    end(site, run, options, state, "asked to stop" if going else run.status.reason)
+    end(session, run, options, state, "asked to stop" if going else run.status.reason)
     last = Record(run.name).ending().get("last")
     at = f" at step {last['step']}, loss {last['loss']:.4f}" if last else " before its first step"
     text = (
         f"{run.name} is stopped{at}"
         if going
-        else f"{run.name} {state}{at if last else ''}; its job is taken away"
+        else f"{run.name} {state}{at if last else ''}; its job is deleted"
     )
     return _say(
         options,

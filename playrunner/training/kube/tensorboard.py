@@ -15,12 +15,12 @@ from playrunner.kube.streams.port_stream import PodStream
 from playrunner.kube.watch.explain import PODS
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.ssh.port_forward import PortForward
 from playrunner.text.documents import json_object
-from playrunner.training.kube.run_view import ClusterRun
-from playrunner.training.kube.selection import the_run
-from playrunner.training.kube.side_pod import helper
-from playrunner.training.kube.site import Site, open_site
-from playrunner.training.ssh.relay import Relay
+from playrunner.training.kube.one_off.side_pod import helper
+from playrunner.training.kube.runs.run_view import ClusterRun
+from playrunner.training.kube.runs.selection import the_run
+from playrunner.training.kube.session import ClusterSession, open_session
 
 START_SECONDS = 120.0  # importing tensorboard takes a few; on a busy node many
 LOOK_SECONDS = 2.0
@@ -34,19 +34,19 @@ class BoardFailed(PlayrunnerError):
 
 def serve_board(options: Options, name: str, port: int) -> int:
     """Until Ctrl-C; its pod goes, whichever way this ends."""
-    site = open_site(options)
-    run = the_run(site, name)
-    relay = Relay(port)  # first, since a port that is taken is said at once
+    session = open_session(options)
+    run = the_run(session, name)
+    forward = PortForward(port)  # first, since a port that is taken is said at once
     try:
-        with helper(site, run, "board", board_command(run)) as pod:
-            said = _first_word(site, run, pod)
-            relay.serve(lambda: PodStream(site.kube, run.namespace, pod, said["port"]))
-            _tell(options, run, pod, said, relay.url)
-            _while_it_lives(site, run, pod)
+        with helper(session, run, "board", board_command(run)) as pod:
+            said = _first_word(session, run, pod)
+            forward.serve(lambda: PodStream(session.kube, run.namespace, pod, said["port"]))
+            _tell(options, run, pod, said, forward.url)
+            _wait_until_it_ends(session, run, pod)
     except KeyboardInterrupt:
         return 0
     finally:
-        relay.close()
+        forward.close()
     return 0
 
 
@@ -64,12 +64,12 @@ def board_command(run: ClusterRun) -> list[str]:
     ]
 
 
-def _first_word(site: Site, run: ClusterRun, pod: str) -> dict[str, Any]:
+def _first_word(session: ClusterSession, run: ClusterRun, pod: str) -> dict[str, Any]:
     """The port that it serves on, once it does."""
     deadline = time.monotonic() + START_SECONDS
     text = ""
     while time.monotonic() < deadline:
-        text = _log(site, run, pod)
+        text = _log(session, run, pod)
         line = next((line for line in text.splitlines() if line.startswith("{")), "")
         if line:
             said = json_object(line) or {"error": f"it printed {line[:100]!r}"}
@@ -85,36 +85,38 @@ def _first_word(site: Site, run: ClusterRun, pod: str) -> dict[str, Any]:
     )
 
 
-def _while_it_lives(site: Site, run: ClusterRun, pod: str) -> None:
+def _wait_until_it_ends(session: ClusterSession, run: ClusterRun, pod: str) -> None:
     while True:
         time.sleep(LOOK_SECONDS)
-        site.kube.refresh()
-        found = site.kube.get(PODS, run.namespace, pod)
+        session.kube.refresh()
+        found = session.kube.get(PODS, run.namespace, pod)
         if found is None or (found.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
-            raise BoardFailed(f"pod {run.namespace}/{pod} has ended: {_log(site, run, pod)[-300:]}")
+            raise BoardFailed(
+                f"pod {run.namespace}/{pod} has ended: {_log(session, run, pod)[-300:]}"
+            )
 
 
-def _log(site: Site, run: ClusterRun, pod: str) -> str:
+def _log(session: ClusterSession, run: ClusterRun, pod: str) -> str:
     try:
-        return site.kube.text(f"{PODS.path(run.namespace, pod)}/log", tailLines=50)
+        return session.kube.text(f"{PODS.path(run.namespace, pod)}/log", tailLines=50)
     except KubeError:
         return ""
 
 
-def _tell(options: Options, run: ClusterRun, pod: str, said: dict[str, Any], url: str) -> None:
+def _tell(options: Options, run: ClusterRun, pod: str, server: dict[str, Any], url: str) -> None:
     if options.json:
         print_json(
             {
                 "name": run.name,
                 "pod": pod,
                 "url": url,
-                "folder": said["folder"],
-                "made": said["made"],
+                "folder": server["folder"],
+                "made": server["made"],
             }
         )
     else:
         print(f"{run.name}: {url} (Ctrl-C ends)")
-        if said["made"]:
+        if server["made"]:
             print(
                 "shown from its metrics; --set train.log.tensorboard=true makes a run write event"
                 " files itself"

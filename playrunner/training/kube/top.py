@@ -7,10 +7,11 @@ from playrunner.hostside.module import Failed
 from playrunner.kube.streams.exec import run_in_pod
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
-from playrunner.training.kube.pod import CONTAINER
-from playrunner.training.kube.run_view import ClusterRun
-from playrunner.training.kube.selection import the_run
-from playrunner.training.kube.site import Site, open_site
+from playrunner.project import program
+from playrunner.training.kube.job_spec.pod import CONTAINER
+from playrunner.training.kube.runs.run_view import ClusterRun
+from playrunner.training.kube.runs.selection import the_run
+from playrunner.training.kube.session import ClusterSession, open_session
 
 SECONDS = 60.0
 _NEURON = "PATH=$PATH:/opt/aws/neuron/bin"
@@ -30,8 +31,8 @@ LIVE = {
 
 
 def show_top(options: Options, name: str, host: str) -> int:
-    site = open_site(options)
-    run = the_run(site, name)
+    session = open_session(options)
+    run = the_run(session, name)
     running = [
         str(pod["metadata"]["name"])
         for pod in run.pods
@@ -41,24 +42,24 @@ def show_top(options: Options, name: str, host: str) -> int:
     if not chosen:
         raise BadInput(
             f"{run.name} has no {f'pod {host}' if host else 'pod'} that runs"
-            f" ({', '.join(running) or run.state}); invoke train.why --name {run.name}"
+            f" ({', '.join(running) or run.state}); {program()} train.why --name {run.name}"
         )
-    said = dict(
-        zip(chosen, site.kube.together(lambda pod: _ask(site, run, pod), chosen), strict=True)
+    outputs = dict(
+        zip(chosen, session.kube.together(lambda pod: _ask(session, run, pod), chosen), strict=True)
     )
     if options.json:
-        print_json({"name": run.name, "pods": said})
+        print_json({"name": run.name, "pods": outputs})
         return 0
-    for pod, text in said.items():
+    for pod, text in outputs.items():
         print(f"{pod}:\n{text.rstrip()}\n")
     print(f"live: kubectl exec -it -n {run.namespace} {chosen[0]} -- {LIVE[_device(run)]}")
     return 0
 
 
-def _ask(site: Site, run: ClusterRun, pod: str) -> str:
+def _ask(session: ClusterSession, run: ClusterRun, pod: str) -> str:
     try:
         ran = run_in_pod(
-            site.kube,
+            session.kube,
             run.namespace,
             pod,
             CONTAINER,

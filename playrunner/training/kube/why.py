@@ -7,20 +7,21 @@ from dataclasses import asdict
 
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.project import program
 from playrunner.training.diagnosis.evidence import Cause
 from playrunner.training.kube.diagnosis.facts import Facts, gather
 from playrunner.training.kube.diagnosis.trouble import troubles
 from playrunner.training.kube.diagnosis.waiting import waits
-from playrunner.training.kube.selection import the_run
-from playrunner.training.kube.site import open_site
+from playrunner.training.kube.runs.selection import the_run
+from playrunner.training.kube.session import open_session
 
 SHOWN = 5
 
 
 def show_why(options: Options, name: str) -> int:
-    site = open_site(options)
-    facts = gather(site, the_run(site, name))
-    found = causes(facts)
+    session = open_session(options)
+    facts = gather(session, the_run(session, name))
+    ranked = causes(facts)
     if options.json:
         print_json(
             {
@@ -28,12 +29,12 @@ def show_why(options: Options, name: str) -> int:
                 "state": facts.run.state,
                 "phase": facts.run.status.phase,
                 "step": _step(facts),
-                "causes": [asdict(cause) for cause in found],
+                "causes": [asdict(cause) for cause in ranked],
             }
         )
         return 0
     print(f"{facts.run.name}: {facts.run.state} ({facts.run.status.phase}), {_progress(facts)}")
-    for number, cause in enumerate(found[:SHOWN], 1):
+    for number, cause in enumerate(ranked[:SHOWN], 1):
         print(f"\n{number}. {cause.title}" + (f"  ({cause.score} %)" if cause.score else ""))
         for line in cause.evidence:
             print(f"     {line}")
@@ -54,7 +55,10 @@ def causes(facts: Facts) -> list[Cause]:
 def _nothing(facts: Facts) -> Cause:
     if facts.run.state == "finished":
         return Cause(
-            0, f"nothing is wrong: it finished at step {_step(facts)}", (), "invoke train.status"
+            0,
+            f"nothing is wrong: it finished at step {_step(facts)}",
+            (),
+            f"{program()} train.status",
         )
     if facts.run.state == "failed":
         why = facts.run.status.reason
@@ -67,8 +71,7 @@ def _nothing(facts: Facts) -> Cause:
     if not facts.metrics:
         return Cause(
             0,
-            f"it has not begun to train yet, after {facts.age:.0f} s; nothing stands in its way"
-            " that can be seen",
+            f"it has not begun to train yet, after {facts.age:.0f} s; no problem is visible",
             (),
             f"{facts.see_logs} --all --follow",
         )

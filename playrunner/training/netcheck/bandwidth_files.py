@@ -1,4 +1,4 @@
-"""What is kept of a measurement: the programs' output, the table, the figures and the picture, in
+"""What is kept of a measurement: the programs' output, the table, the figures and the chart, in
 the run's folder."""
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from playrunner.training.netcheck.judgement import Judgement, Wanted
+from playrunner.training.netcheck.chart_svg import chart_svg
+from playrunner.training.netcheck.judgement import ExpectedBandwidth, Judgement
 from playrunner.training.netcheck.perf_table import Measured
-from playrunner.training.netcheck.picture import picture
 from playrunner.training.netcheck.references import reference
 from trainer.netcheck.units import size_text, time_text
 
@@ -45,7 +45,7 @@ def as_data(measured: Measured, judgement: Judgement, folder: Path) -> dict[str,
 
 
 def keep(
-    folder: Path, output: str, measured: Measured, judgement: Judgement, wanted: Wanted
+    folder: Path, output: str, measured: Measured, judgement: Judgement, wanted: ExpectedBandwidth
 ) -> None:
     (folder / "bandwidth.log").write_text(output)
     (folder / "bandwidth.json").write_text(
@@ -56,8 +56,8 @@ def keep(
         (folder / "bandwidth.txt").write_text(
             chart(measured) + "\n" + "\n".join(judgement.lines) + "\n"
         )
-        (folder / "bandwidth.png").write_bytes(
-            picture(
+        (folder / "bandwidth.svg").write_text(
+            chart_svg(
                 [(row.bytes, row.bus_gbytes) for row in measured.rows],
                 known.bus_gbytes if known else None,
             )

@@ -7,13 +7,15 @@ from playrunner.output.json_output import print_json
 from playrunner.record.ledger import Ledger
 from playrunner.results import Recap
 from playrunner.training.netcheck.bandwidth_files import as_data, chart, keep
-from playrunner.training.netcheck.judgement import Wanted, judge_bandwidth
+from playrunner.training.netcheck.judgement import ExpectedBandwidth, judge_bandwidth
 from playrunner.training.netcheck.perf_table import read_table
 
 CLOSED = 6
 
 
-def tell(output: str, wanted: Wanted, command: str, seconds: float, options: Options) -> int:
+def tell(
+    output: str, wanted: ExpectedBandwidth, command: str, seconds: float, options: Options
+) -> int:
     """The exit code: 6 when the bandwidth is not what it should be."""
     measured = read_table(output)
     judgement = judge_bandwidth(measured, wanted)
@@ -26,5 +28,5 @@ def tell(output: str, wanted: Wanted, command: str, seconds: float, options: Opt
         return code
     if measured.rows:
         print(chart(measured))
-    print("\n".join([*judgement.lines, f"output, table and picture: {ledger.folder}"]))
+    print("\n".join([*judgement.lines, f"output, table and chart: {ledger.folder}"]))
     return code

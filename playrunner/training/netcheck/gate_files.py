@@ -1,5 +1,5 @@
-"""What is kept of a gate in its run's folder: the result, the table with what it means, and the
-all-reduce as a picture."""
+"""What is kept of a network check in its run's folder: the result, the table with what it means,
+and the all-reduce as a chart."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from playrunner.training.netcheck.picture import picture
-from playrunner.training.netcheck.verdict import Verdict, table
+from playrunner.training.netcheck.chart_svg import chart_svg
+from playrunner.training.netcheck.verdict_table import table
+from trainer.netcheck.verdict import Verdict
 
 _GIGABITS = 8  # of a gigabyte
 
@@ -23,6 +24,6 @@ def keep_gate(folder: Path, result: Mapping[str, Any], verdict: Verdict) -> None
         for each in result.get("all_reduce", ())
         if each.get("bus_gbps")
     ]
-    (folder / "gate.png").unlink(missing_ok=True)  # an earlier gate's, which may have come further
+    (folder / "gate.svg").unlink(missing_ok=True)  # an earlier check's, which may have got further
     if rates:
-        (folder / "gate.png").write_bytes(picture(rates))
+        (folder / "gate.svg").write_text(chart_svg(rates))

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from playrunner.training.environment.site import instance
+from playrunner.training.environment.machine_facts import instance
 from playrunner.training.netcheck.perf_table import Measured
 from playrunner.training.netcheck.references import GOOD_SHARE, comparable, reference
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExpectedBandwidth:
     """What is known of the machines; what is not is not judged."""
 
     instance_type: str = ""
@@ -26,7 +26,7 @@ class Judgement:
     lines: tuple[str, ...]
 
 
-def judge_bandwidth(measured: Measured, wanted: Wanted) -> Judgement:
+def judge_bandwidth(measured: Measured, wanted: ExpectedBandwidth) -> Judgement:
     """What is wrong first; without that, what was found."""
     if not measured.rows:
         return Judgement(
@@ -52,7 +52,7 @@ def _ending(measured: Measured) -> list[str]:
     return lines
 
 
-def _fabric(measured: Measured, wanted: Wanted) -> list[str]:
+def _fabric(measured: Measured, wanted: ExpectedBandwidth) -> list[str]:
     """Without an error a job can run at a hundredth of its bandwidth, when EFA was not asked for or
     not found."""
     kind = instance(wanted.instance_type)
@@ -72,7 +72,7 @@ def _fabric(measured: Measured, wanted: Wanted) -> list[str]:
     return []
 
 
-def _devices(measured: Measured, wanted: Wanted) -> list[str]:
+def _devices(measured: Measured, wanted: ExpectedBandwidth) -> list[str]:
     kind = instance(wanted.instance_type)
     lines = []
     if kind and kind.accelerators and wanted.over_nccl:
@@ -90,7 +90,7 @@ def _devices(measured: Measured, wanted: Wanted) -> list[str]:
     return lines
 
 
-def _figures(measured: Measured, wanted: Wanted) -> list[str]:
+def _figures(measured: Measured, wanted: ExpectedBandwidth) -> list[str]:
     best = max(row.bus_gbytes for row in measured.rows)
     if wanted.bus_gbytes is not None and best < wanted.bus_gbytes:
         return [f"{best:.2f} GB/s at best, expected {wanted.bus_gbytes:g} GB/s"]
@@ -104,7 +104,7 @@ def _figures(measured: Measured, wanted: Wanted) -> list[str]:
     return []
 
 
-def _good_news(measured: Measured, wanted: Wanted) -> str:
+def _good_news(measured: Measured, wanted: ExpectedBandwidth) -> str:
     best = max(measured.rows, key=lambda row: row.bus_gbytes)
     known = reference(wanted.instance_type)
     row = comparable(measured.rows, known) if known else None

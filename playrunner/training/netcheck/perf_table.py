@@ -54,13 +54,13 @@ class Measured:
 
 def read_table(text: str) -> Measured:
     lines = [_PREFIX.sub("", line) for line in text.splitlines()]
-    rows = [_row(found) for line in lines if (found := _ROW.match(line))]
+    rows = [_row(match) for line in lines if (match := _ROW.match(line))]
     cards = [int(each) for each in _CARDS.findall(text)]
     bounds, average = _last(_OUT_OF_BOUNDS, lines), _last(_AVERAGE, lines)
     providers, others = _PROVIDER.findall(text), _OTHER_NET.findall(text)
     return Measured(
         tuple(rows),
-        dict(Counter(found[1] for line in lines if (found := _DEVICE.match(line)))),
+        dict(Counter(match[1] for line in lines if (match := _DEVICE.match(line)))),
         int(bounds) if bounds else None,
         float(average) if average else None,
         # One node that fell back to another provider is slower than all others are fast.
@@ -73,15 +73,15 @@ def read_table(text: str) -> Measured:
     )
 
 
-def _row(found: re.Match[str]) -> Row:
-    ways = [found.groups()[1:5], found.groups()[5:9]]
+def _row(match: re.Match[str]) -> Row:
+    ways = [match.groups()[1:5], match.groups()[5:9]]
     figures = [
         (float(time), float(bus), 0 if wrong == "N/A" else int(wrong))
         for time, _, bus, wrong in ways
         if time
     ]
     best = max(figures, key=lambda each: each[1])
-    return Row(int(found[1]), best[0], best[1], sum(each[2] for each in figures))
+    return Row(int(match[1]), best[0], best[1], sum(each[2] for each in figures))
 
 
 def _last(pattern: re.Pattern[str], lines: list[str]) -> str:

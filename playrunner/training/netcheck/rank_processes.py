@@ -15,7 +15,7 @@ _LAST_WORDS_SECONDS = 2.0
 
 
 @dataclass
-class Voice:
+class RankProcess:
     """One program."""
 
     rank: int
@@ -32,15 +32,18 @@ class Voice:
         return lines[-1].strip() if lines else f"ended with code {self.code}"
 
 
-def hear_all(
-    fleet: Fleet, parts: Sequence[tuple[str, str]], seconds: float, enough: Callable[[Voice], bool]
-) -> list[Voice]:
+def run_all(
+    fleet: Fleet,
+    parts: Sequence[tuple[str, str]],
+    seconds: float,
+    enough: Callable[[RankProcess], bool],
+) -> list[RankProcess]:
     """Start every (host, command) at once, in rank order; until all are done, or rank 0 has said
     enough. None is left behind."""
-    voices = [Voice(rank, host) for rank, (host, _) in enumerate(parts)]
+    processes = [RankProcess(rank, host) for rank, (host, _) in enumerate(parts)]
     threads = [
-        threading.Thread(target=_hear, args=(fleet, voice, command), daemon=True)
-        for voice, (_, command) in zip(voices, parts, strict=True)
+        threading.Thread(target=_hear, args=(fleet, process, command), daemon=True)
+        for process, (_, command) in zip(processes, parts, strict=True)
     ]
     try:
         for thread in threads:
@@ -48,28 +51,28 @@ def hear_all(
         deadline = time.monotonic() + seconds
         while (
             time.monotonic() < deadline
-            and not enough(voices[0])
-            and not all(voice.done.is_set() for voice in voices)
+            and not enough(processes[0])
+            and not all(process.done.is_set() for process in processes)
         ):
-            voices[0].done.wait(0.1)
-        voices[0].done.wait(_LAST_WORDS_SECONDS)
+            processes[0].done.wait(0.1)
+        processes[0].done.wait(_LAST_WORDS_SECONDS)
     finally:
-        for voice in voices:
-            if voice.channel:
-                voice.channel.close()
-    return voices
+        for process in processes:
+            if process.channel:
+                process.channel.close()
+    return processes
 
 
-def _hear(fleet: Fleet, voice: Voice, command: str) -> None:
+def _hear(fleet: Fleet, process: RankProcess, command: str) -> None:
     try:
-        channel = voice.channel = fleet.start(voice.host, command)
+        channel = process.channel = fleet.start(process.host, command)
         parts = b""
         while data := channel.receive():
             parts += data
-            voice.out = parts.decode(errors="replace")
-        voice.err = channel.complaints()
-        voice.code = channel.status()
+            process.out = parts.decode(errors="replace")
+        process.err = channel.stderr_text()
+        process.code = channel.status()
     except (PlayrunnerError, OSError, EOFError) as error:
-        voice.err = str(error)
+        process.err = str(error)
     finally:
-        voice.done.set()
+        process.done.set()

@@ -1,13 +1,17 @@
-"""Which sums are measured, as all_reduce_perf is told it."""
+"""What is measured: the sizes of sums as flags of all_reduce_perf, and the defaults around them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Over gloo some sizes are enough to tell a good network from a bad one, and nobody should wait for
-# more.
+# Over gloo a few sizes tell a good network from a bad one; more would only take time.
 GLOO_END, NCCL_END = "16M", "16G"
 GLOO_REPEATS, NCCL_REPEATS = 5, 100
+
+
+GATE_SIZES = "4096,65536,1048576,16777216"  # bytes, of a network check by itself
+DEFAULT_PROFILE = "gpt2-micro-smoke"  # only its processes per node and its device count here
+NCCL_TESTS = "/opt/nccl-tests/build/all_reduce_perf"  # where the image has it
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import IO, Any
 
 from playrunner.errors import BadInput
 from playrunner.record.ledger import state_directory
+from playrunner.text import atomic_write
 from playrunner.text.documents import parse_json, read_json_object
 from playrunner.text.safe_path import file_name
 
@@ -19,16 +20,14 @@ class Record:
         self.name = name
         self.folder = (
             state_directory() / "training" / "runs" / file_name(name)
-        )  # a host may have named it
+        )  # the name may come from a host
         self._files: dict[str, IO[str]] = {}
 
     def begin(self, job: dict[str, Any], past: bool = False) -> None:
-        """A new life of the run; with `past`, the metrics of the lives before are kept, since
-        nobody else has them."""
+        """A new attempt of the run; with `past`, the metrics of earlier attempts are kept, since
+        this is their only copy."""
         (self.folder / "hosts").mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft = self.folder / ".run.json"
-        draft.write_text(json.dumps(job, indent=2) + "\n")
-        draft.replace(self.folder / "run.json")
+        atomic_write.write_text(self.folder / "run.json", json.dumps(job, indent=2) + "\n")
         (self.folder / "ended.json").unlink(missing_ok=True)
         if not past:
             (self.folder / "metrics.jsonl").unlink(
@@ -48,12 +47,10 @@ class Record:
     def keep(self, name: str, text: str) -> None:
         """A file of its own: whole, or not there."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft = self.folder / f".{name}"
-        draft.write_text(text)
-        draft.replace(self.folder / name)
+        atomic_write.write_text(self.folder / name, text)
 
     def begin_log(self, host: str) -> None:
-        """From its first line on once more."""
+        """Start the log again from its first line."""
         self._close(self.log(host))
         self.log(host).unlink(missing_ok=True)
 
@@ -100,15 +97,15 @@ class Record:
 
 def parse_metrics(text: str) -> list[dict[str, Any]]:
     """Metric lines that hold a loss; one cut short is passed over."""
-    found = []
+    records = []
     for line in text.splitlines():
         try:
             record = parse_json(line, "metrics")
         except BadInput:
             continue
         if isinstance(record, dict) and record.get("loss") is not None:
-            found.append(record)
-    return found
+            records.append(record)
+    return records
 
 
 def recorded() -> list[Record]:

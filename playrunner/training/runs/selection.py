@@ -1,15 +1,12 @@
-"""Which run a verb is about: the one named, else the only one that runs, else the newest."""
+"""Which run a verb is about: the one named, else the only one in progress, else the newest."""
 
 from __future__ import annotations
 
-from difflib import get_close_matches
+from collections.abc import Collection, Sequence
+from typing import Protocol, TypeVar
 
-from playrunner.errors import HostUnreachable, PlayrunnerError
-from playrunner.options import Options
-from playrunner.ssh.fleet import Fleet
+from playrunner.errors import PlayrunnerError
 from playrunner.training.runs.states import NOT_FOUND
-from playrunner.training.ssh.hosts import training_hosts
-from playrunner.training.ssh.run_view import Run, all_runs
 
 
 class RunNotFound(PlayrunnerError):
@@ -18,31 +15,23 @@ class RunNotFound(PlayrunnerError):
     exit_code = NOT_FOUND
 
 
-def the_run(fleet: Fleet, options: Options, name: str, metrics: int = 1) -> Run:
-    hosts = training_hosts(fleet, options)
-    runs, silent = all_runs(fleet, hosts, metrics=metrics)
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def state(self) -> str: ...
+
+
+_Run = TypeVar("_Run", bound=_Named)
+
+
+def choose_run(runs: Sequence[_Run], name: str, in_progress: Collection[str]) -> _Run | None:
+    """From runs that are sorted newest first; several in progress must be told apart by name."""
     named = [run for run in runs if not name or run.name == name]
-    going = [run for run in named if run.state == "running"]
-    if len(going) > 1:
+    active = [run for run in named if run.state in in_progress]
+    if len(active) > 1:
         raise RunNotFound(
-            f"{len(going)} runs are going on: {', '.join(run.name for run in going)}; choose one"
-            " with --name"
+            f"{len(active)} runs are in progress: {', '.join(run.name for run in active)}; choose"
+            " one with --name"
         )
-    if named:
-        return (going or named)[0]
-    if silent and len(silent) == len(hosts):
-        raise HostUnreachable("; ".join(silent.values()))
-    raise RunNotFound(_nothing(name, [run.name for run in runs], silent))
-
-
-def _nothing(name: str, known: list[str], silent: dict[str, str]) -> str:
-    close = get_close_matches(name, known, 1)
-    text = f'there is no run "{name}"' if name else "there is no run"
-    text += (
-        f'; did you mean "{close[0]}"?'
-        if close
-        else f"; there are {', '.join(known)}"
-        if known
-        else " on these nodes"
-    )
-    return text + (f" ({', '.join(silent)} did not answer)" if silent else "")
+    return next(iter(active or named), None)

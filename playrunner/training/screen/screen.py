@@ -1,4 +1,5 @@
-"""A run on the terminal: one live line while it trains, a small chart of the loss when it is done."""
+"""A run on the terminal: one live line while it trains, a small chart of the loss when it is
+done."""
 
 from __future__ import annotations
 
@@ -106,14 +107,15 @@ def _span(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _between(points: Sequence[tuple[float, float]], count: int) -> list[tuple[float, float]]:
-    """The points and a straight line from each to the next, so that few points still make a curve."""
-    found = []
+    """The points and a straight line from each to the next, so that few points still make a
+    curve."""
+    between = []
     steps = max(1, 2 * count // len(points))
     for (x1, y1), (x2, y2) in itertools.pairwise(points):
-        found += [
+        between += [
             (x1 + (x2 - x1) * part / steps, y1 + (y2 - y1) * part / steps) for part in range(steps)
         ]
-    return [*found, points[-1]]
+    return [*between, points[-1]]
 
 
 def _short(number: float) -> str:

@@ -6,23 +6,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from playrunner.errors import PlayrunnerError
 from playrunner.ssh.fleet import Fleet
 from playrunner.training.code_staging import stage_code
 from playrunner.training.environment.variable import Variable
-from playrunner.training.netcheck.rank_processes import Voice, hear_all
-from playrunner.training.netcheck.sizes import Sizes
+from playrunner.training.netcheck.errors import NotMeasured
+from playrunner.training.netcheck.rank_processes import RankProcess, run_all
+from playrunner.training.netcheck.sizes import NCCL_TESTS, Sizes
 from playrunner.training.node_shell import in_shell
-from playrunner.training.ssh.job import Job, Seat
+from playrunner.training.ssh.job import Job, NodeSlot
 
-PROGRAM = "/opt/nccl-tests/build/all_reduce_perf"  # where the image has it
 LIMIT_SECONDS = 1800.0  # sixteen gigabytes a hundred times on a slow network
-
-
-class NotMeasured(PlayrunnerError):
-    """The programs that measure did not run."""
-
-    exit_code = 6
 
 
 def measure(
@@ -30,35 +23,35 @@ def measure(
 ) -> str:
     """What the programs printed."""
     if on_gpus and _has_nccl_tests(fleet, job):
-        voices = hear_all(
+        processes = run_all(
             fleet,
             [(job.master.host, _mpirun(job, environment, sizes))],
             LIMIT_SECONDS,
-            lambda voice: False,
+            lambda process: False,
         )
     else:
-        codes = stage_code(fleet, {seat.host: seat.root for seat in job.seats})
+        codes = stage_code(fleet, {node.host: node.root for node in job.nodes})
         parts = [
-            (seat.host, _own(job, seat, local, codes[seat.host], environment, on_gpus, sizes))
-            for seat in job.seats
-            for local in range(seat.slots)
+            (node.host, _own(job, node, local, codes[node.host], environment, on_gpus, sizes))
+            for node in job.nodes
+            for local in range(node.slots)
         ]
-        voices = hear_all(fleet, parts, LIMIT_SECONDS, lambda voice: voice.done.is_set())
-    return _said(voices)
+        processes = run_all(fleet, parts, LIMIT_SECONDS, lambda process: process.done.is_set())
+    return _said(processes)
 
 
 def _has_nccl_tests(fleet: Fleet, job: Job) -> bool:
     """On all nodes, with an mpirun on the first."""
-    program = str(fleet.variable(job.master.host, "nccl_tests", PROGRAM))
+    program = str(fleet.variable(job.master.host, "nccl_tests", NCCL_TESTS))
     there = fleet.ask(
-        [seat.host for seat in job.seats], "host.stat", lambda host: {"path": program}
+        [node.host for node in job.nodes], "host.stat", lambda host: {"path": program}
     )
     return all(said.get("stat", {}).get("exists") for said in there.values())
 
 
 def _mpirun(job: Job, environment: Sequence[Variable], sizes: Sizes) -> str:
     """The smoke test of the image: one rank for each GPU, sums checked."""
-    hosts = ",".join(f"{seat.address}:{seat.slots}" for seat in job.seats)
+    hosts = ",".join(f"{node.address}:{node.slots}" for node in job.nodes)
     exported = [
         word
         for each in environment
@@ -76,7 +69,7 @@ def _mpirun(job: Job, environment: Sequence[Variable], sizes: Sizes) -> str:
         *exported,
         "-x",
         "NCCL_DEBUG=INFO",
-        PROGRAM,
+        NCCL_TESTS,
         *sizes.flags(True),
         "-g",
         "1",
@@ -88,7 +81,7 @@ def _mpirun(job: Job, environment: Sequence[Variable], sizes: Sizes) -> str:
 
 def _own(
     job: Job,
-    seat: Seat,
+    node: NodeSlot,
     local: int,
     code: str,
     environment: Sequence[Variable],
@@ -96,10 +89,10 @@ def _own(
     sizes: Sizes,
 ) -> str:
     place = {
-        "RANK": seat.first_rank + local,
+        "RANK": node.first_rank + local,
         "LOCAL_RANK": local,
         "WORLD_SIZE": job.world_size,
-        "NODE_NAME": seat.host,
+        "NODE_NAME": node.host,
         "MASTER_ADDR": job.master.address,
         "MASTER_PORT": job.gate_port,
         "NCCL_DEBUG": "INFO",
@@ -111,19 +104,21 @@ def _own(
     )
     flags = shlex.join(sizes.flags(on_gpus))
     return (
-        f"PYTHONPATH={in_shell(code)} {words} exec {in_shell(seat.python)} -m"
+        f"PYTHONPATH={in_shell(code)} {words} exec {in_shell(node.python)} -m"
         f" trainer.node.exit_with_parent trainer.netcheck.all_reduce_perf {flags}"
     )
 
 
-def _said(voices: Sequence[Voice]) -> str:
-    if "#" in voices[0].out:
-        return voices[0].out + voices[0].err
-    told = "; ".join(
+def _said(processes: Sequence[RankProcess]) -> str:
+    if "#" in processes[0].out:
+        return processes[0].out + processes[0].err
+    errors = "; ".join(
         dict.fromkeys(
-            f"{voice.host}: {voice.last_words}" for voice in voices if voice.err or voice.code > 0
+            f"{process.host}: {process.last_words}"
+            for process in processes
+            if process.err or process.code > 0
         )
     )
     raise NotMeasured(
-        f"the bandwidth could not be measured: {told or f'no word in {LIMIT_SECONDS:g} s'}"
+        f"the bandwidth could not be measured: {errors or f'no word in {LIMIT_SECONDS:g} s'}"
     )

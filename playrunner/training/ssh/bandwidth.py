@@ -10,18 +10,20 @@ from playrunner.options import Options
 from playrunner.ssh.fleet import Fleet
 from playrunner.training.environment.variable import Variable
 from playrunner.training.netcheck.conclusion import tell
-from playrunner.training.netcheck.judgement import Wanted, judge_bandwidth
+from playrunner.training.netcheck.errors import NotMeasured
+from playrunner.training.netcheck.judgement import ExpectedBandwidth, judge_bandwidth
 from playrunner.training.netcheck.perf_table import read_table
-from playrunner.training.netcheck.sizes import Sizes
-from playrunner.training.netcheck.spares import Search, goes_on
-from playrunner.training.netcheck.verdict import Verdict
+from playrunner.training.netcheck.sizes import DEFAULT_PROFILE, Sizes
+from playrunner.training.netcheck.spares import Search, should_retry
+from playrunner.training.request import Request, read_request, refuse
 from playrunner.training.ssh import preflight
-from playrunner.training.ssh.all_reduce import NotMeasured, measure
-from playrunner.training.ssh.bench import DEFAULT_PROFILE, job_on_nodes, prove
+from playrunner.training.ssh.all_reduce import measure
+from playrunner.training.ssh.bench import job_on_nodes, prove
 from playrunner.training.ssh.hosts import open_fleet, usable_hosts
 from playrunner.training.ssh.job import Job
-from playrunner.training.ssh.plan import Request, environment_of, read_request, refuse
+from playrunner.training.ssh.plan import environment_of
 from playrunner.training.ssh.pool import host_pool
+from trainer.netcheck.verdict import Verdict
 
 COMMAND = "nccl-image.bench"
 
@@ -31,14 +33,14 @@ class _Outcome:
     """One measurement; where it is not what it should be, what the search for a bad node found."""
 
     output: str
-    wanted: Wanted
+    wanted: ExpectedBandwidth
     nodes: list[str]
     verdict: Verdict | None = None
     failure: NotMeasured | None = None
 
 
 def bench(nodes: int, sizes: Sizes, options: Options) -> int:
-    """A node that is to blame is put aside, and a spare takes its place."""
+    """A node that causes a bad result is quarantined, and a spare replaces it."""
     started, search = time.monotonic(), Search(COMMAND)
     while True:
         with open_fleet(options, nodes) as fleet:
@@ -56,15 +58,15 @@ def bench(nodes: int, sizes: Sizes, options: Options) -> int:
 
 def _again(search: Search, bad: Verdict, nodes: list[str], wanted: int, options: Options) -> bool:
     with host_pool(options, wanted) as pool:
-        return goes_on(search, bad, nodes, pool)
+        return should_retry(search, bad, nodes, pool)
 
 
 def _once(fleet: Fleet, count: int, sizes: Sizes, options: Options) -> _Outcome:
     job, environment, on_gpus = _planned(fleet, count, options)
     expected = fleet.variable(job.master.host, "train_expected_bus_gbytes")
-    wanted = Wanted(
+    wanted = ExpectedBandwidth(
         str(fleet.variable(job.master.host, "instance_type", "")),
-        len(job.seats),
+        len(job.nodes),
         float(expected) if expected is not None else None,
         on_gpus,
     )
@@ -75,7 +77,7 @@ def _once(fleet: Fleet, count: int, sizes: Sizes, options: Options) -> _Outcome:
     except NotMeasured as error:
         failure, good = error, False
     verdict = None if good else prove(fleet, job, environment)[1]
-    return _Outcome(output, wanted, [seat.host for seat in job.seats], verdict, failure)
+    return _Outcome(output, wanted, [node.host for node in job.nodes], verdict, failure)
 
 
 def _planned(fleet: Fleet, count: int, options: Options) -> tuple[Job, list[Variable], bool]:
@@ -85,7 +87,7 @@ def _planned(fleet: Fleet, count: int, options: Options) -> tuple[Job, list[Vari
     job = job_on_nodes(request, profile, fleet, options)
     facts = preflight.look(fleet, job)
     refuse([f"{host}: {said['msg']}" for host, said in facts.items() if "msg" in said], "preflight")
-    devices = {seat.host: facts[seat.host]["devices"] for seat in job.seats}
+    devices = {node.host: facts[node.host]["devices"] for node in job.nodes}
     on_gpus = all(each["kind"] == "cuda" for each in devices.values())
     if on_gpus:
         job = job_on_nodes(

@@ -8,33 +8,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from playrunner.errors import PlayrunnerError
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.ssh.fleet import Fleet
 from playrunner.text.documents import json_object
 from playrunner.training.code_staging import stage_code
 from playrunner.training.environment.variable import Variable
-from playrunner.training.netcheck.rank_processes import Voice, hear_all
-from playrunner.training.netcheck.verdict import Expected, Verdict, judge, table
+from playrunner.training.netcheck.errors import NETWORK_BAD, NoResult
+from playrunner.training.netcheck.rank_processes import RankProcess, run_all
+from playrunner.training.netcheck.sizes import DEFAULT_PROFILE, GATE_SIZES
+from playrunner.training.netcheck.verdict_table import table
 from playrunner.training.node_shell import in_shell
+from playrunner.training.request import Request, read_request, refuse
 from playrunner.training.ssh import preflight
 from playrunner.training.ssh.hosts import open_fleet, usable_hosts
-from playrunner.training.ssh.job import Job, Seat
-from playrunner.training.ssh.plan import Request, environment_of, plan, read_request, refuse
+from playrunner.training.ssh.job import Job, NodeSlot
+from playrunner.training.ssh.plan import environment_of, plan
 from trainer.config import Profile
+from trainer.netcheck.findings import Expected
+from trainer.netcheck.verdict import Verdict, judge
 
-DEFAULT_PROFILE = "gpt2-micro-smoke"  # only its processes per node and its device count here
-SIZES = "4096,65536,1048576,16777216"
 MEASURE_SECONDS, JOIN_SECONDS = 6.0, 30.0
-LIMIT_SECONDS = 150.0  # joining, measuring, and every message that waits for an answer in vain
-CLOSED = 6
-
-
-class NoResult(PlayrunnerError):
-    """Nobody could say how the network is."""
-
-    exit_code = CLOSED
+LIMIT_SECONDS = 150.0  # joining, measuring, and every message that times out
 
 
 def bench(request: Request, options: Options) -> int:
@@ -53,14 +48,14 @@ def bench(request: Request, options: Options) -> int:
     else:
         print(table(result))
         print("\n".join(verdict.lines))
-    return 0 if verdict.ok else CLOSED
+    return 0 if verdict.ok else NETWORK_BAD
 
 
 def prove(
     fleet: Fleet, job: Job, environment: Sequence[Variable]
 ) -> tuple[dict[str, Any], Verdict]:
-    """The gate by itself: what was measured, and what that means."""
-    codes = stage_code(fleet, {seat.host: seat.root for seat in job.seats})
+    """The network check alone: its result, and the verdict on it."""
+    codes = stage_code(fleet, {node.host: node.root for node in job.nodes})
     result = _measured(fleet, job, codes, environment)
     first = job.master.host
     expected = Expected(
@@ -77,7 +72,8 @@ def job_on_nodes(
     options: Options,
     slots: Mapping[str, int] | None = None,
 ) -> Job:
-    """A job on those nodes; its batches are made to fit any number of them, since none is trained."""
+    """A job on those nodes; its batches are made to fit any number of them, since none is
+    trained."""
     hosts = usable_hosts(fleet, options)[: request.nodes]
     given = slots or {
         host: int(fleet.variable(host, "train_slots", profile.launch.processes_per_node))
@@ -105,35 +101,37 @@ def job_on_nodes(
 def _measured(
     fleet: Fleet, job: Job, codes: dict[str, str], environment: Sequence[Variable]
 ) -> dict[str, Any]:
-    """Every rank's process at once; rank 0 tells for all, and another one only when it could not be
-    reached."""
+    """Every rank's process at once; rank 0 reports for all, and another one only when it could not
+    be reached."""
     parts = [
-        (seat.host, _command(job, seat, local, codes[seat.host], environment))
-        for seat in job.seats
-        for local in range(seat.slots)
+        (node.host, _command(job, node, local, codes[node.host], environment))
+        for node in job.nodes
+        for local in range(node.slots)
     ]
-    return _verdict_of(hear_all(fleet, parts, LIMIT_SECONDS, lambda voice: bool(_result(voice))))
+    return _verdict_of(run_all(fleet, parts, LIMIT_SECONDS, lambda process: bool(_result(process))))
 
 
-def _command(job: Job, seat: Seat, local: int, code: str, environment: Sequence[Variable]) -> str:
+def _command(
+    job: Job, node: NodeSlot, local: int, code: str, environment: Sequence[Variable]
+) -> str:
     """The gate with its variables, in a folder of its own that is gone afterwards."""
-    names = [each.host for each in job.seats for _ in range(each.slots)]
+    names = [each.host for each in job.nodes for _ in range(each.slots)]
     place = {
-        "RANK": seat.first_rank + local,
+        "RANK": node.first_rank + local,
         "LOCAL_RANK": local,
         "WORLD_SIZE": job.world_size,
         "MASTER_ADDR": job.master.address,
         "MASTER_PORT": job.gate_port,
-        "NODE_NAME": seat.host,
+        "NODE_NAME": node.host,
         "GATE_NODES": ",".join(names),
     }
     # A secret on a command line can be read by everybody on the node, and measuring needs none.
     plain = {each.name: each.value for each in environment if not each.secret}
     words = [f"{name}={shlex.quote(str(value))}" for name, value in {**plain, **place}.items()]
     gate = (
-        f"PYTHONPATH={in_shell(code)} {' '.join(words)} {in_shell(seat.python)} -m"
+        f"PYTHONPATH={in_shell(code)} {' '.join(words)} {in_shell(node.python)} -m"
         " trainer.node.exit_with_parent trainer.netcheck.gate"
-        f' --output "$scratch/gate.json" --sizes {SIZES} --seconds {MEASURE_SECONDS:g}'
+        f' --output "$scratch/gate.json" --sizes {GATE_SIZES} --seconds {MEASURE_SECONDS:g}'
         f" --join-seconds {JOIN_SECONDS:g}"
     )
     script = (
@@ -143,19 +141,19 @@ def _command(job: Job, seat: Seat, local: int, code: str, environment: Sequence[
     return f"exec /bin/sh -c {shlex.quote(script)}"
 
 
-def _verdict_of(voices: Sequence[Voice]) -> dict[str, Any]:
-    for voice in voices:
-        if result := _result(voice):
+def _verdict_of(processes: Sequence[RankProcess]) -> dict[str, Any]:
+    for process in processes:
+        if result := _result(process):
             return result
-    said = [
-        f"{voice.host} (rank {voice.rank}): {voice.last_words}"
-        for voice in voices
-        if voice.err or voice.code > 0
+    errors = [
+        f"{process.host} (rank {process.rank}): {process.last_words}"
+        for process in processes
+        if process.err or process.code > 0
     ]
-    told = "; ".join(dict.fromkeys(said)) or f"no result in {LIMIT_SECONDS:g} s"
-    raise NoResult(f"the network could not be measured: {told}")
+    reasons = "; ".join(dict.fromkeys(errors)) or f"no result in {LIMIT_SECONDS:g} s"
+    raise NoResult(f"the network could not be measured: {reasons}")
 
 
-def _result(voice: Voice) -> dict[str, Any] | None:
-    line = next((line for line in voice.out.splitlines() if line.startswith("GATE {")), "")
+def _result(process: RankProcess) -> dict[str, Any] | None:
+    line = next((line for line in process.out.splitlines() if line.startswith("GATE {")), "")
     return json_object(line.removeprefix("GATE "))

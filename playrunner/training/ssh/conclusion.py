@@ -8,6 +8,7 @@ from typing import Any
 
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.project import program
 from playrunner.training.diagnosis.causes import Facts, causes
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.states import exit_code, overall
@@ -34,6 +35,8 @@ def conclude(
                 "name": job["name"],
                 "run_id": job["run_id"],
                 "state": state,
+                "changed": True,
+                "backend": "ssh",
                 "nodes": ends,
                 "cause": cause,
                 "last": metrics[-1] if metrics else None,
@@ -47,7 +50,7 @@ def conclude(
         _say_failure(job["name"], state, states, line, cause)
         _say_likely(Facts(job["name"], state, job, time.time(), states, metrics=metrics), line)
         line.say(
-            f"every node's output is in {record.folder}/hosts; more: invoke train.why --name"
+            f"every node's output is in {record.folder}/hosts; more: {program()} train.why --name"
             f" {job['name']}"
         )
     return exit_code(state)
@@ -76,9 +79,9 @@ def _say_success(name: str, metrics: list[dict[str, Any]], output: str, line: Li
     line.say(f"checkpoints: {output}/checkpoints")
     line.say(
         "next, for example:\n"
-        "  invoke train.status\n"
-        f"  invoke train.logs --name {name}\n"
-        "  invoke train.launch --profile gpt2-micro-smoke --nodes 4 --launcher torchrun "
+        f"  {program()} train.status\n"
+        f"  {program()} train.logs --name {name}\n"
+        f"  {program()} train.launch --profile gpt2-micro-smoke --nodes 4 --launcher torchrun "
         "--set train.device_batch_size=2 --name four"
     )
 

@@ -5,16 +5,10 @@ from __future__ import annotations
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.training.environment.compiler import as_json, show_environment
+from playrunner.training.request import Request, read_request, refuse, wanted_nodes
 from playrunner.training.ssh import preflight
 from playrunner.training.ssh.hosts import open_fleet
-from playrunner.training.ssh.plan import (
-    Request,
-    environment_of,
-    plan,
-    read_request,
-    refuse,
-    wanted_nodes,
-)
+from playrunner.training.ssh.plan import environment_of, plan
 
 
 def show_env(request: Request, options: Options, why: str) -> int:

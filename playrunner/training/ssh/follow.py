@@ -1,4 +1,4 @@
-"""Following a run: every node's output and the metrics come here as they happen, and the run's
+"""Following a run: every node's output and metrics are streamed to this machine, and the run's
 lease is renewed meanwhile."""
 
 from __future__ import annotations
@@ -8,86 +8,28 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from playrunner.errors import PlayrunnerError
 from playrunner.ssh.connection import Channel
 from playrunner.ssh.fleet import Fleet
 from playrunner.text.documents import json_object
-from playrunner.training.netcheck.gate_files import keep_gate
-from playrunner.training.netcheck.verdict import Expected, Verdict, judge
 from playrunner.training.node_shell import node_command
-from playrunner.training.runs.record import Record, parse_metrics
 from playrunner.training.runs.states import ENDED
-from playrunner.training.screen.screen import LiveLine
 from playrunner.training.ssh.job import LEASE_SECONDS
+from playrunner.training.ssh.listener import RunListener
+from trainer.node.failure import FIRST_NODE_LOST, NODE_LOST
 
 BEAT_SECONDS = 2.0
 RETRY_SECONDS = 1.0
-FIRST_WORD_SECONDS = 20.0  # for a node to say something at all
-SILENCE_SECONDS = 4.0  # then its connection is taken for broken; it beats every second
+FIRST_WORD_SECONDS = 20.0  # for a node's first message
+SILENCE_SECONDS = 4.0  # then its connection counts as broken; it sends one each second
 MOST_RETURNS = 10  # a node that is lost again and again stays lost
 # Once the first node has ended, the others are given this long to tell how they did; a node that is
 # gone tells nothing.
 LAST_WORDS_SECONDS = 8.0
 
 States = dict[str, dict[str, Any]]
-
-
-class Ears(Protocol):
-    """Whoever wants to hear of a run."""
-
-    def log(self, host: str, text: str) -> None: ...
-    def metrics(
-        self, text: str, again: bool
-    ) -> None: ...  # again: the file was rewritten, from the start
-    def gate(self, result: dict[str, Any]) -> bool: ...  # whether the run may begin
-    def say(self, text: str) -> None: ...
-    def idle(self) -> None: ...  # nothing has happened for a moment
-
-
-class GateClosed(PlayrunnerError):
-    """The network is not what it should be: the run does not begin."""
-
-    exit_code = 6
-
-    def __init__(self, verdict: Verdict, nodes: list[str]) -> None:
-        super().__init__("the gate stays closed: " + "; ".join(verdict.lines))
-        self.verdict, self.nodes = verdict, nodes
-
-
-class Keeping:
-    """Everything is kept in the run's record, and the newest metrics are on the terminal."""
-
-    def __init__(self, record: Record, line: LiveLine, expected: Expected) -> None:
-        self.record, self.line, self.expected, self.trains = record, line, expected, False
-
-    def gate(self, result: dict[str, Any]) -> bool:
-        verdict = judge(result, self.expected)
-        keep_gate(self.record.folder, result, verdict)
-        if not verdict.ok:
-            raise GateClosed(verdict, list(result.get("nodes", ())))
-        for text in verdict.lines:
-            self.line.say(f"network: {text}")
-        return True
-
-    def log(self, host: str, text: str) -> None:
-        self.record.write_log(host, text)
-
-    def metrics(self, text: str, again: bool) -> None:
-        self.record.write_metrics(text, again)
-        for metrics in parse_metrics(text)[
-            -1:
-        ]:  # what comes in one piece is old: a resumed run's past, or a slow connection's
-            self.trains = True
-            self.line.metrics(metrics)
-
-    def say(self, text: str) -> None:
-        self.line.say(text)
-
-    def idle(self) -> None:
-        if not self.trains:
-            self.line.waiting("waiting for the first step")
 
 
 class Follower:
@@ -97,7 +39,7 @@ class Follower:
         self,
         fleet: Fleet,
         job: dict[str, Any],
-        ears: Ears,
+        listener: RunListener,
         *,
         hosts: list[str] | None = None,
         renew: bool = True,
@@ -106,7 +48,7 @@ class Follower:
         lease: float = LEASE_SECONDS,
         rejoin: Callable[[str], bool] | None = None,
     ) -> None:
-        self.fleet, self.job, self.ears, self.renew = fleet, job, ears, renew
+        self.fleet, self.job, self.listener, self.renew = fleet, job, listener, renew
         self.lease, self.rejoin = (
             lease,
             rejoin,
@@ -135,7 +77,7 @@ class Follower:
                 try:
                     self._take(*self.news.get(timeout=0.2))
                 except queue.Empty:
-                    self.ears.idle()
+                    self.listener.idle()
                 self._notice_silence()
                 self._bring_back()
                 if self._has_ended(self.nodes[0]["host"]):
@@ -162,20 +104,20 @@ class Follower:
             quiet = time.monotonic() - self.heard[host]
             if quiet <= SILENCE_SECONDS and host in self.silent:
                 self.silent.discard(host)
-                self.ears.say(f"{host} is heard again")
+                self.listener.say(f"{host} is heard again")
             elif quiet > SILENCE_SECONDS and host not in self.silent:
                 self.silent.add(host)
-                self.ears.say(f"{host}: nothing heard for {SILENCE_SECONDS:g} s")
+                self.listener.say(f"{host}: nothing heard for {SILENCE_SECONDS:g} s")
                 if host in self.channels:
                     self.channels[host].close()  # its listener opens another
             if quiet > self.lease and self.renew and host == self.job["nodes"][0]["host"]:
-                # Nobody renewed its lease meanwhile: whether it is up or not, the run has ended
+                # Its lease was not renewed meanwhile: whether it is up or not, the run has ended
                 # there.
                 gone = f"has not been heard from for {self.lease:g} s"
                 self.states[host] = {
                     "state": "lost",
                     "reason": f"{host} {gone}",
-                    "cause": {"node": host, "what": gone},
+                    "cause": {"node": host, "kind": NODE_LOST, "what": gone},
                 }
 
     def _bring_back(self) -> None:
@@ -191,63 +133,63 @@ class Follower:
                 and self.returns[host] < MOST_RETURNS
             ):
                 self.returns[host] += 1
-                self.ears.say(f"{host} answers again: it joins the run")
+                self.listener.say(f"{host} answers again: it joins the run")
                 if not self.rejoin(host):
-                    self.ears.say(f"{host} could not be started")
+                    self.listener.say(f"{host} could not be started")
                 del self.states[host]
                 self._attend(node)
 
     def _take(self, host: str, message: dict[str, Any]) -> None:
         if "log" in message:
             self.offsets[host] = message.get("offset", 0)
-            self.ears.log(host, message["log"])
+            self.listener.log(host, message["log"])
         elif "metrics" in message:
             self.metrics_offset = message.get("offset", 0)
-            self.ears.metrics(message["metrics"], bool(message.get("again")))
+            self.listener.metrics(message["metrics"], bool(message.get("again")))
         elif "keeper" in message:
             self.silent.discard(host)
             self._tell_apart(host, message["keeper"])
             before, self.states[host] = self.states.get(host, {}), message["keeper"]
             lost, known = set(message["keeper"].get("lost", ())), set(before.get("lost", ()))
             for name in sorted(lost - known):
-                self.ears.say(
+                self.listener.say(
                     f"{name} is lost"
                     + ("; the run goes on without it" if self.job.get("elastic") else "")
                 )
             for name in sorted(known - lost):
-                self.ears.say(f"{name} is back")
+                self.listener.say(f"{name} is back")
         elif (
             "gate" in message
             and not self.passed
             and (self.job.get("elastic") or host == self.job["nodes"][0]["host"])
         ):
-            if self.ears.gate(message["gate"]):
+            if self.listener.gate(message["gate"]):
                 self.passed = True
                 self._send([host])
                 self._send(self._hosts_to_beat())
         elif "silence" in message:
-            self.ears.say(f"{host}: {message['silence']}")
+            self.listener.say(f"{host}: {message['silence']}")
 
     def _tell_apart(self, host: str, keeper: dict[str, Any]) -> None:
         if keeper.get("apart") and host not in self.states and host == self.job["nodes"][0]["host"]:
-            self.ears.say(
+            self.listener.say(
                 "not all nodes share the run's folder: each keeps a copy of every checkpoint"
             )
 
     def _listen(self, node: dict[str, Any]) -> None:
         """One node's follower, started again whenever the connection breaks."""
-        host, told = node["host"], False
+        host, reported = node["host"], False
         while not self.over.is_set():
             try:
                 channel = self.channels[host] = self.fleet.start(host, self._command(node))
-                told = False
+                reported = False
                 if self._hear(host, channel):
                     return
                 self.fleet.forget(host)
             except (PlayrunnerError, OSError, EOFError) as error:
-                if not told and not self.over.is_set():
+                if not reported and not self.over.is_set():
                     self.news.put((host, {"silence": str(error)}))
-                told = True
+                reported = True
                 self.fleet.forget(host)
             self.over.wait(RETRY_SECONDS)
 
@@ -303,10 +245,10 @@ class Follower:
 
     def _was_cut_off(self, host: str) -> bool:
         """Whether a node ended for no fault of its own processes."""
-        said = self.states.get(host, {})
-        return said.get("state") == "lost" or (
-            self._has_ended(host) and "has not been heard from" in said.get("reason", "")
-        )
+        status = self.states.get(host, {})
+        cause = status.get("cause")
+        kind = cause.get("kind") if isinstance(cause, dict) else None
+        return status.get("state") == "lost" or (self._has_ended(host) and kind == FIRST_NODE_LOST)
 
     def _all_said(self) -> bool:
         return self.news.empty() and all(

@@ -6,15 +6,16 @@ from playrunner.options import Options
 from playrunner.run.run import open_inventory
 from playrunner.ssh.fleet import Fleet
 from playrunner.ssh.quarantine import Quarantine
-from playrunner.ssh.sandbox_autostart import set_stage
+from playrunner.ssh.sandbox_autostart import ensure_sandbox_running
 
 DEFAULT_ROOT = "~/playrunner-training"
 
 
 def open_fleet(options: Options, nodes: int = 0) -> Fleet:
-    """The inventory's hosts, ready to be asked; a sandbox's nodes are started when they are not up."""
+    """The inventory's hosts, ready to be asked; a sandbox's nodes are started when they are not
+    up."""
     inventory = open_inventory(options)
-    set_stage(inventory, nodes)
+    ensure_sandbox_running(inventory, nodes)
     return Fleet(inventory)
 
 

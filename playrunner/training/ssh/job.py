@@ -7,27 +7,25 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from playrunner.errors import BadInput
+from playrunner.training.ssh.launchers import LAUNCHERS
 from trainer import errors as trainer_errors
 from trainer.config import Profile
-from trainer.profile import read_profile
 from trainer.validate import check
 
-Launcher = Literal["deepspeed", "torchrun", "direct"]
-LAUNCHERS = ("deepspeed", "torchrun", "direct")
 MASTER_PORT = 29500  # where torch and DeepSpeed meet unless told otherwise
-LEASE_SECONDS = 15.0  # a run whose controller fell silent ends after this
-# A node that fell silent is taken for gone after this; they beat every second
+LEASE_SECONDS = 15.0  # a run ends this long after its controller was last heard
+# A node counts as lost this long after its last heartbeat; there is one each second
 SILENCE_SECONDS = 3.5
 JOIN_SECONDS = 90.0  # for all nodes to have started
 GRACE_BEYOND_SAVING = 5.0  # what a process gets after its own checkpoint.grace_seconds
 
 
 @dataclass(frozen=True)
-class Seat:
-    """One node's part."""
+class NodeSlot:
+    """One node's part in a job."""
 
     host: str
     address: str  # as the other nodes reach it
@@ -43,15 +41,15 @@ class Job:
     run_id: str
     profile_name: str
     profile: Profile
-    launcher: Launcher
-    seats: tuple[Seat, ...]
+    launcher: str
+    nodes: tuple[NodeSlot, ...]
     port: int = MASTER_PORT
-    link_port: int = MASTER_PORT + 1  # where the nodes hear from one another
+    link_port: int = MASTER_PORT + 1  # where the nodes exchange heartbeats
     detached: bool = False
     hourly: float = 0.0  # what all nodes cost, when the inventory says
     overrides: tuple[str, ...] = ()  # what the user set on top of the profile
     lease_seconds: float = LEASE_SECONDS
-    share_devices: bool = False  # also those that somebody else holds memory of
+    share_devices: bool = False  # use devices that other processes hold memory of
     # All nodes must see the same folder; else those that do not keep copies of their own
     shared: bool = False
     gate: bool = True  # the network is proved before the first step
@@ -63,30 +61,30 @@ class Job:
     @property
     def proves(self) -> bool:
         """Whether there is a network to prove."""
-        return self.gate and len(self.seats) > 1
+        return self.gate and len(self.nodes) > 1
 
     @property
     def world_size(self) -> int:
-        return sum(seat.slots for seat in self.seats)
+        return sum(node.slots for node in self.nodes)
 
     @property
-    def master(self) -> Seat:
-        return self.seats[0]
+    def master(self) -> NodeSlot:
+        return self.nodes[0]
 
     @property
     def elastic(self) -> tuple[int, int] | None:
         """The least and most nodes of an elastic run."""
         launch = self.profile.launch
-        if self.launcher != "torchrun" or not launch.min_nodes:
+        if not LAUNCHERS[self.launcher].elastic or not launch.min_nodes:
             return None
-        return launch.min_nodes, max(launch.max_nodes, len(self.seats))
+        return launch.min_nodes, max(launch.max_nodes, len(self.nodes))
 
     @property
     def grace_seconds(self) -> float:
         return self.profile.train.checkpoint.grace_seconds + GRACE_BEYOND_SAVING
 
-    def folder(self, seat: Seat) -> str:
-        return f"{seat.root}/runs/{self.name}"
+    def folder(self, node: NodeSlot) -> str:
+        return f"{node.root}/runs/{self.name}"
 
     def summary(self) -> dict[str, Any]:
         """What is written down of it, on every node and here."""
@@ -96,7 +94,7 @@ class Job:
             "profile": self.profile_name,
             "launcher": self.launcher,
             "world_size": self.world_size,
-            "nodes": [asdict(seat) for seat in self.seats],
+            "nodes": [asdict(node) for node in self.nodes],
             "port": self.port,
             "steps": self.profile.train.steps,
             "strategy": self.profile.train.strategy.name,
@@ -110,20 +108,12 @@ class Job:
         }
 
 
-def profile_of(name: str, overrides: Sequence[str]) -> Profile:
-    """The profile with its overrides; the trainer's complaints are the user's, in the user's words."""
-    try:
-        return read_profile(name, overrides)
-    except trainer_errors.TrainerError as error:
-        raise BadInput(str(error)) from None
-
-
-def seated(seats: Sequence[Seat]) -> tuple[Seat, ...]:
-    """The same seats with the ranks counted through."""
+def with_ranks(nodes: Sequence[NodeSlot]) -> tuple[NodeSlot, ...]:
+    """The same nodes with their first ranks counted."""
     found, rank = [], 0
-    for seat in seats:
-        found.append(replace(seat, first_rank=rank))
-        rank += seat.slots
+    for node in nodes:
+        found.append(replace(node, first_rank=rank))
+        rank += node.slots
     return tuple(found)
 
 
@@ -133,24 +123,10 @@ def check_job(job: Job) -> None:
         check(job.profile, job.world_size)
     except trainer_errors.TrainerError as error:
         raise BadInput(
-            f"profile {job.profile_name} on {len(job.seats)} node{'s' * (len(job.seats) != 1)}:"
+            f"profile {job.profile_name} on {len(job.nodes)} node{'s' * (len(job.nodes) != 1)}:"
             f" {error}"
         ) from None
 
 
 def new_run_id(name: str) -> str:
     return f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
-
-
-def check_name(name: str) -> str:
-    """A run's name becomes a folder, a process mark and a rendezvous id."""
-    allowed = set("abcdefghijklmnopqrstuvwxyz0123456789-")
-    if (
-        not name
-        or len(name) > 53
-        or not set(name) <= allowed
-        or name.startswith("-")
-        or name.endswith("-")
-    ):
-        raise BadInput(f'--name "{name}": use up to 53 of a-z, 0-9 and "-", as in gpt2-micro-2')
-    return name

@@ -13,32 +13,29 @@ from playrunner.errors import HostUnreachable
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.playbook.playbook import role_play
+from playrunner.project import program
 from playrunner.run.run import run_plays
 from playrunner.ssh.fleet import Fleet
 from playrunner.text.written import Plain
-from playrunner.training.netcheck.spares import past_gate
-from playrunner.training.netcheck.verdict import Expected
+from playrunner.training.netcheck.errors import GateClosed
+from playrunner.training.netcheck.spares import launch_with_replacement_nodes
+from playrunner.training.request import Request, read_request, refuse, run_name, wanted_nodes
 from playrunner.training.runs.record import Record
+from playrunner.training.runs.run import Run
 from playrunner.training.runs.states import CANCELLED
 from playrunner.training.screen.screen import LiveLine
 from playrunner.training.ssh import preflight
 from playrunner.training.ssh.conclusion import conclude
-from playrunner.training.ssh.ending import stop_run
-from playrunner.training.ssh.follow import Follower, GateClosed, Keeping
+from playrunner.training.ssh.follow import Follower
 from playrunner.training.ssh.hosts import open_fleet
 from playrunner.training.ssh.job import LEASE_SECONDS, Job
-from playrunner.training.ssh.plan import (
-    Request,
-    environment_of,
-    plan,
-    read_request,
-    refuse,
-    run_name,
-    wanted_nodes,
-)
+from playrunner.training.ssh.listener import RecordingListener
+from playrunner.training.ssh.plan import environment_of, plan
 from playrunner.training.ssh.pool import host_pool
-from playrunner.training.ssh.run_view import Run, find_run
+from playrunner.training.ssh.run_view import find_run
 from playrunner.training.ssh.steps import steps_for
+from playrunner.training.ssh.stop import stop_run
+from trainer.netcheck.findings import Expected
 
 
 class FirstNodeLost(HostUnreachable):
@@ -50,12 +47,14 @@ class FirstNodeLost(HostUnreachable):
 
 
 def launch(request: Request, options: Options) -> int:
-    """A node that keeps the gate closed is put aside, and a spare takes its place."""
+    """A node that fails the network check is quarantined, and a spare replaces it."""
     name, wanted = (
         request.name or run_name(request.profile),
         wanted_nodes(request, read_request(request)),
     )
-    return past_gate(name, lambda: _launch(request, options), lambda: host_pool(options, wanted))
+    return launch_with_replacement_nodes(
+        name, lambda: _launch(request, options), lambda: host_pool(options, wanted)
+    )
 
 
 def _launch(request: Request, options: Options) -> int:
@@ -64,7 +63,7 @@ def _launch(request: Request, options: Options) -> int:
     with open_fleet(options, wanted_nodes(request, profile)) as fleet:
         job = plan(request, profile, fleet, options)
         facts = preflight.look(fleet, job)
-        existing = find_run(fleet, [seat.host for seat in job.seats], job.name)
+        existing = find_run(fleet, [node.host for node in job.nodes], job.name)
         if existing and _goes_on(existing, request, job, fleet, options, line):
             if options.json:
                 print_json(
@@ -72,6 +71,7 @@ def _launch(request: Request, options: Options) -> int:
                         "name": job.name,
                         "state": existing.state,
                         "changed": False,
+                        "backend": "ssh",
                         "nodes": existing.hosts,
                     }
                 )
@@ -87,7 +87,13 @@ def _launch(request: Request, options: Options) -> int:
             if options.json:
                 state = "failed" if code else "checked" if options.check else "staged"
                 print_json(
-                    {"name": job.name, "run_id": job.run_id, "state": state, "nodes": list(jobs)}
+                    {
+                        "name": job.name,
+                        "run_id": job.run_id,
+                        "state": state,
+                        "backend": "ssh",
+                        "nodes": list(jobs),
+                    }
                 )
             return code
         record = Record(job.name)
@@ -118,7 +124,7 @@ def _see_through(
             rejoin=lambda host: _rejoin(host, jobs, fleet, options),
         )
     except FirstNodeLost as lost:
-        line.say(f"{lost}; {job['name']} goes on with {', '.join(lost.others)}")
+        line.say(f"{lost}; {job['name']} continues on {', '.join(lost.others)}")
         fewer = replace(request, nodes=len(lost.others))
         return launch(fewer, replace(options, limit=",".join(lost.others)))
 
@@ -132,8 +138,8 @@ def follow(
     detach: bool = False,
     rejoin: Callable[[str], bool] | None = None,
 ) -> int:
-    """To the end, or until it trains when it is to go on by itself; Ctrl-C stops the run, its
-    checkpoint saved."""
+    """To the end, or until it trains when it is detached; Ctrl-C saves a checkpoint and stops the
+    run."""
     host = job["nodes"][0]["host"]
     expected = Expected(
         fleet.variable(host, "train_expected_gbps"),
@@ -141,7 +147,12 @@ def follow(
     )
     lease = float(fleet.variable(host, "train_lease_seconds", LEASE_SECONDS))
     follower = Follower(
-        fleet, job, Keeping(record, line, expected), to_gate=detach, lease=lease, rejoin=rejoin
+        fleet,
+        job,
+        RecordingListener(record, line, expected),
+        to_gate=detach,
+        lease=lease,
+        rejoin=rejoin,
     )
     try:
         states = follower.follow() if not detach or job["gate"] else {}
@@ -167,24 +178,31 @@ def _say_detached(job: dict[str, Any], line: LiveLine, options: Options) -> int:
     hosts = [node["host"] for node in job["nodes"]]
     if options.json:
         print_json(
-            {"name": job["name"], "run_id": job["run_id"], "state": "running", "nodes": hosts}
+            {
+                "name": job["name"],
+                "run_id": job["run_id"],
+                "state": "running",
+                "changed": True,
+                "backend": "ssh",
+                "nodes": hosts,
+            }
         )
     line.say(
-        f"{job['name']} runs by itself on {', '.join(hosts)}; look in with: invoke train.logs"
-        f" --name {job['name']} --follow"
+        f"{job['name']} is running detached on {', '.join(hosts)}. Follow it with: {program()}"
+        f" train.logs --name {job['name']} --follow"
     )
     return 0
 
 
 def _rejoin(host: str, jobs: dict[str, Any], fleet: Fleet, options: Options) -> bool:
-    """The same steps once more on a node that was lost; whether they went well. The network was
-    proved when the run began."""
-    told = jobs[host]["told"]
+    """Run the same steps again on a node that was lost; whether they succeeded. The network was
+    checked when the run started."""
+    order = jobs[host]["told"]
     commands = [
         {**command, "environment": {**command["environment"], "TRAINER_GATE": ""}}
-        for command in told["commands"]
+        for command in order["commands"]
     ]
-    again = Plain({host: {**jobs[host], "told": {**told, "commands": commands}}})
+    again = Plain({host: {**jobs[host], "told": {**order, "commands": commands}}})
     settings = replace(options, extra_vars=(), limit="", json=False, quiet=True)
     with Fleet(fleet.inventory) as fresh:
         return not run_plays(
@@ -224,7 +242,8 @@ def _start(
 
 
 def _left_elsewhere(job: Job, facts: preflight.Facts, fleet: Fleet) -> list[str]:
-    """A run of this name whose checkpoints none of these nodes sees would begin anew, unasked."""
+    """A run of this name whose checkpoints none of these nodes sees would start from the
+    beginning, unasked."""
     before = [
         node["host"]
         for node in Record(job.name).job().get("nodes", ())
@@ -237,7 +256,7 @@ def _left_elsewhere(job: Job, facts: preflight.Facts, fleet: Fleet) -> list[str]
         return []
     return [
         f"{job.name} has its checkpoints ({left.checkpoints[-1]}) on {', '.join(before)}, and no"
-        " node of this launch sees them; take one of those in (--limit"
+        " node of this launch sees them; include one of those (--limit"
         f" {before[0]},{job.master.host}), share train_root, or use another --name"
     ]
 
@@ -253,7 +272,7 @@ def _goes_on(
                 f"{job.name} is running already on {', '.join(existing.hosts)}: nothing changed"
             )
             return True
-        line.say(f"{job.name} is running; it is stopped first")
+        line.say(f"{job.name} is running; stopping it first")
         if not options.check:
             stop_run(fleet, existing.job, options)
         return False
@@ -270,7 +289,7 @@ def _goes_on(
     where = (
         f"resuming from {existing.checkpoints[-1]}"
         if existing.checkpoints
-        else "it has no checkpoint yet: starting anew"
+        else "it has no checkpoint yet: starting from the beginning"
     )
     line.say(f"{job.name} {existing.state} at step {existing.steps}; {where}")
     return False

@@ -11,10 +11,10 @@ from playrunner.options import Options
 from playrunner.ssh.fleet import Fleet
 from playrunner.text.streams import stop_unless_read
 from playrunner.training.node_shell import in_shell
-from playrunner.training.runs.selection import the_run
+from playrunner.training.runs.run import Run
 from playrunner.training.ssh.follow import Follower
 from playrunner.training.ssh.hosts import open_fleet
-from playrunner.training.ssh.run_view import Run
+from playrunner.training.ssh.selection import the_run
 
 _MOST_BYTES = 1 << 20  # of a log's end, to find the last lines of one rank in
 
@@ -25,19 +25,19 @@ def show_logs(
     with open_fleet(options) as fleet:
         run = the_run(fleet, options, name)
         nodes = _chosen(run, rank, host, everything)
-        voice = Printing("" if everything or host else f"[{rank}] ", everything, options.json)
+        printer = LogPrinter("" if everything or host else f"[{rank}] ", everything, options.json)
         for node in nodes:
             lines = [
                 line
                 for line in _read(fleet, run, node).splitlines()
-                if line.startswith(voice.prefix)
+                if line.startswith(printer.prefix)
             ]
-            voice.log(node["host"], "\n".join(lines[-tail:] if tail else []))
+            printer.log(node["host"], "\n".join(lines[-tail:] if tail else []))
         if follow:
             Follower(
                 fleet,
                 run.job,
-                voice,
+                printer,
                 hosts=[node["host"] for node in nodes],
                 renew=False,
                 offsets=run.log_bytes,
@@ -45,7 +45,7 @@ def show_logs(
     return 0
 
 
-class Printing:
+class LogPrinter:
     """Lines go to standard output as they come; as JSON, each is an object of its own, since a log
     has no end to wait for."""
 
@@ -63,7 +63,7 @@ class Printing:
         pass
 
     def gate(self, result: dict[str, Any]) -> bool:
-        return False  # whoever launched it decides
+        return False  # the launching command decides
 
     def say(self, text: str) -> None:
         sys.stderr.write(text + "\n")
@@ -83,16 +83,16 @@ def _chosen(run: Run, rank: int, host: str, everything: bool) -> list[dict[str, 
     if everything:
         return nodes
     if host:
-        found = [node for node in nodes if node["host"] == host]
-        if not found:
+        chosen = [node for node in nodes if node["host"] == host]
+        if not chosen:
             raise BadInput(f"{run.name} has no node {host}; it runs on {', '.join(run.hosts)}")
-        return found
-    found = [
+        return chosen
+    chosen = [
         node for node in nodes if node["first_rank"] <= rank < node["first_rank"] + node["slots"]
     ]
-    if not found:
+    if not chosen:
         raise BadInput(f"{run.name} has ranks 0 to {run.job['world_size'] - 1}, no {rank}")
-    return found
+    return chosen
 
 
 def _read(fleet: Fleet, run: Run, node: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from playrunner.training.ssh.hosts import open_fleet, usable_hosts
 
 class HostPool:
     def __init__(self, fleet: Fleet, options: Options, wanted: int) -> None:
-        self.ward, self.wanted = Quarantine(fleet), wanted
+        self.store, self.wanted = Quarantine(fleet), wanted
         self.quarantine = str(fleet.variable("localhost", "train_quarantine", DEFAULT_TIME))
         self.seconds = seconds_of(self.quarantine)
         self._usable = usable_hosts(fleet, options)

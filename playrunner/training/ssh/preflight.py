@@ -1,13 +1,16 @@
-"""Preflight: every node is looked at once, all together, and what would go wrong later is said now."""
+"""Preflight: every node is inspected in parallel, and what would fail later is reported now."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from playrunner.project import install_extra, program
 from playrunner.ssh.fleet import Fleet
-from playrunner.training.ssh.job import MASTER_PORT, Job
+from playrunner.training.ssh.job import MASTER_PORT, Job, NodeSlot
+from playrunner.training.ssh.launchers import LAUNCHERS
 
 PORTS = 3  # the ranks', the keepers', the gate's: next to each other
 PORT_STEP, PORT_TRIES = 10, 20  # ports to try when the usual one is taken by another run
@@ -19,28 +22,28 @@ Facts = dict[str, dict[str, Any]]
 
 
 def look(fleet: Fleet, job: Job) -> Facts:
-    """What every node says of itself."""
-    seats = {seat.host: seat for seat in job.seats}
+    """What every node reports of itself."""
+    nodes = {node.host: node for node in job.nodes}
     ports = candidate_ports()
 
     def asked(host: str) -> dict[str, Any]:
-        seat = seats[host]
+        node = nodes[host]
         return {
-            "root": seat.root,
-            "python": seat.python,
+            "root": node.root,
+            "python": node.python,
             "host": host,
             "run": job.name,
             "packages": list(PACKAGES),
             "peer": (
-                job.seats[1].address
-                if seat is job.master and len(seats) > 1
+                job.nodes[1].address
+                if node is job.master and len(nodes) > 1
                 else job.master.address
             ),
-            "listen": seat.address if seat is job.master else "",
-            "ports": ports if seat is job.master else [],
+            "listen": node.address if node is job.master else "",
+            "ports": ports if node is job.master else [],
         }
 
-    return fleet.ask(seats, "train.node", asked)
+    return fleet.ask(nodes, "train.node", asked)
 
 
 def candidate_ports() -> list[int]:
@@ -52,7 +55,7 @@ def candidate_ports() -> list[int]:
 
 
 def with_free_ports(job: Job, facts: Facts) -> Job:
-    """The job on the first ports that nobody holds on its first node."""
+    """The job on the first ports that are free on its first node."""
     busy = set(facts[job.master.host].get("busy_ports", ()))
     for number in range(PORT_TRIES):
         port = MASTER_PORT + PORT_STEP * number
@@ -62,81 +65,87 @@ def with_free_ports(job: Job, facts: Facts) -> Job:
 
 
 def complaints(job: Job, facts: Facts, now: float) -> list[str]:
-    """What stands in the way, one sentence each, naming the node and the remedy."""
-    silent = [f"{host}: {said['msg']}" for host, said in facts.items() if said.get("unreachable")]
+    """What prevents the launch, one sentence each, with the node and the remedy."""
+    silent = [
+        f"{host}: {answer['msg']}" for host, answer in facts.items() if answer.get("unreachable")
+    ]
     if silent:
         return silent
-    broken = [f"{host}: {said['msg']}" for host, said in facts.items() if said.get("failed")]
+    broken = [f"{host}: {answer['msg']}" for host, answer in facts.items() if answer.get("failed")]
     if broken:
         return broken
-    found = [each for host, said in facts.items() for each in _own(job, host, said, now)]
+    found = [each for host, answer in facts.items() for each in _own(job, host, answer, now)]
     return found + _disagreements(facts) + _ports(job, facts)
 
 
-def _own(job: Job, host: str, said: Mapping[str, Any], now: float) -> list[str]:
-    found = []
-    seat = next(seat for seat in job.seats if seat.host == host)
-    needed = [
-        "torch",
-        *(
-            ["deepspeed"]
-            if job.profile.train.strategy.name == "deepspeed" or job.launcher == "deepspeed"
-            else []
-        ),
-    ]
-    missing = [name for name in needed if not said["packages"].get(name)]
+def _missing_packages(node: NodeSlot, missing: list[str]) -> str:
+    remedy = (
+        "set train_python to an interpreter that has it, or train_venv and run:"
+        f" {program()} train.prepare"
+    )
+    if node.python == sys.executable:  # the nodes of a sandbox use this program's own
+        remedy = f"install it with: {install_extra('train')}, or {remedy}"
+    return f"{node.host}: {node.python} has no {' and no '.join(missing)}; {remedy}"
+
+
+def _own(job: Job, host: str, answer: Mapping[str, Any], now: float) -> list[str]:
+    problems = []
+    node = next(node for node in job.nodes if node.host == host)
+    packages = set(LAUNCHERS[job.launcher].packages)
+    if job.profile.train.strategy.name == "deepspeed":
+        packages.add("deepspeed")
+    needed = ["torch", *sorted(packages)]
+    missing = [name for name in needed if not answer["packages"].get(name)]
     if missing:
-        found.append(
-            f"{host}: {seat.python} has no {' and no '.join(missing)}; set train_python to an"
-            " interpreter that has it, or train_venv and run: invoke train.prepare"
-        )
-    devices = said["devices"]
+        problems.append(_missing_packages(node, missing))
+    devices = answer["devices"]
     if (
         devices["kind"] != "cpu"
         and job.profile.train.device != "cpu"
-        and devices["count"] < seat.slots
+        and devices["count"] < node.slots
     ):
-        found.append(
-            f"{host}: {devices['count']} {devices['kind']} devices for {seat.slots} processes;"
+        problems.append(
+            f"{host}: {devices['count']} {devices['kind']} devices for {node.slots} processes;"
             f" set launch.processes_per_node={devices['count']}"
         )
-    if not said["writable"]:
-        found.append(
-            f"{host}: {said['root']} cannot be written; set train_root to a folder that can"
+    if not answer["writable"]:
+        problems.append(
+            f"{host}: {answer['root']} cannot be written; set train_root to a folder that can"
         )
-    if said["free_gib"] < LEAST_FREE_GIB:
-        found.append(
-            f"{host}: only {said['free_gib']:.2f} GiB are free under {said['root']}; a checkpoint"
+    if answer["free_gib"] < LEAST_FREE_GIB:
+        problems.append(
+            f"{host}: only {answer['free_gib']:.2f} GiB are free under {answer['root']}; a"
+            " checkpoint"
             " would not fit"
         )
-    skew = abs(said["time"] - now)
+    skew = abs(answer["time"] - now)
     if skew > MOST_SKEW_SECONDS:
-        found.append(
+        problems.append(
             f"{host}: its clock is {skew:.0f} s away from this machine's; start its time service"
         )
     trains_there = (
         devices["kind"] != "cpu" and job.profile.train.device != "cpu" and not job.share_devices
     )
-    if said["occupants"] and trains_there:
-        found.append(
-            f"{host}: its devices are held by {', '.join(said['occupants'])}; stop that run first"
-            f" (invoke train.stop --name {said['occupants'][0]})"
+    if answer["occupants"] and trains_there:
+        problems.append(
+            f"{host}: its devices are held by {', '.join(answer['occupants'])}; stop that run first"
+            f" ({program()} train.stop --name {answer['occupants'][0]})"
         )
-    elif said["holders"] and trains_there:
+    elif answer["holders"] and trains_there:
         who = ", ".join(
             f"pid {each['pid']} ({each['name'] or 'ended'}, {each['mib']} MiB)"
-            for each in said["holders"][:3]
+            for each in answer["holders"][:3]
         )
-        found.append(
+        problems.append(
             f"{host}: its devices are held by {who}; end that first, or set train_share_devices:"
             " true"
         )
-    return found
+    return problems
 
 
 def _disagreements(facts: Facts) -> list[str]:
     """Versions that differ between nodes: a run would fail, or worse, differ."""
-    found = []
+    problems = []
     values = {
         "Python": {host: ".".join(said["python"].split(".")[:2]) for host, said in facts.items()}
     }
@@ -146,9 +155,11 @@ def _disagreements(facts: Facts) -> list[str]:
         }
     for what, by_host in values.items():
         if len(set(by_host.values())) > 1:
-            told = _grouped(by_host)
-            found.append(f"the nodes do not agree on {what}: {told}; install the same on all")
-    return found
+            versions = _grouped(by_host)
+            problems.append(
+                f"the nodes do not agree on {what}: {versions}; install the same on all"
+            )
+    return problems
 
 
 def _grouped(by_host: Mapping[str, str]) -> str:

@@ -1,5 +1,5 @@
-"""train.prepare: an environment with torch and its friends on every node, for fleets that do not
-come with one."""
+"""train.prepare: an environment with torch and the packages training needs on every node, for
+fleets that do not have one."""
 
 from __future__ import annotations
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 from playrunner.errors import BadInput
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.training.request import Request
 from playrunner.training.runs.record import Record
-from playrunner.training.runs.selection import the_run
+from playrunner.training.runs.run import Run
 from playrunner.training.runs.states import ENDED
-from playrunner.training.ssh.ending import stop_run
 from playrunner.training.ssh.hosts import open_fleet
 from playrunner.training.ssh.launch import launch
-from playrunner.training.ssh.plan import Request
-from playrunner.training.ssh.run_view import Run
+from playrunner.training.ssh.selection import the_run
+from playrunner.training.ssh.stop import stop_run
 
 
 def resume(

@@ -1,51 +1,14 @@
-"""Runs as the nodes tell of them: one view put together from what every node says."""
+"""Runs as the nodes report them: one view put together from all nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from playrunner.ssh.fleet import Fleet
-from playrunner.training.runs.states import overall
+from playrunner.training.runs.run import Run
 from playrunner.training.ssh.hosts import root_of
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run, seen from all nodes that have a part in it."""
-
-    name: str
-    job: dict[str, Any]
-    keepers: dict[str, dict[str, Any]]  # by host
-    metrics: list[dict[str, Any]] = field(default_factory=list)
-    checkpoints: list[str] = field(default_factory=list)
-    silent: tuple[str, ...] = ()  # nodes that do not answer
-    processes: dict[str, int] = field(default_factory=dict)
-    log_bytes: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def hosts(self) -> list[str]:
-        return [node["host"] for node in self.job.get("nodes", ())] or list(self.keepers)
-
-    @property
-    def state(self) -> str:
-        """One word for all nodes: as long as one of them runs, the run is not over."""
-        states = [said.get("state", "unknown") for said in self.keepers.values()]
-        if any(state in ("running", "stopping") for state in states):
-            return "running" if "running" in states else "stopping"
-        return overall([*states, *["unknown" for _ in self.silent]])
-
-    @property
-    def steps(self) -> int:
-        return int(self.metrics[-1]["step"]) if self.metrics else 0
-
-    @property
-    def reason(self) -> str:
-        causes = [said["cause"] for said in self.keepers.values() if said.get("cause")]
-        if causes:
-            return f"{causes[0]['node']}: {causes[0]['what']}"
-        return next((said["reason"] for said in self.keepers.values() if said.get("reason")), "")
 
 
 def all_runs(
@@ -58,32 +21,33 @@ def all_runs(
 
     answers = fleet.ask(hosts, "train.status", asked)
     silent = {host: str(said["msg"]) for host, said in answers.items() if "runs" not in said}
-    found: dict[str, Run] = {}
+    runs_by_name: dict[str, Run] = {}
     for host, said in answers.items():
-        for one in said.get("runs", ()):
-            run = found.get(one["name"]) or Run(one["name"], one["job"], {})
+        for part in said.get("runs", ()):
+            run = runs_by_name.get(part["name"]) or Run(part["name"], part["job"], {})
             # Metrics lie on all nodes where the folder is shared, else on the first; one that was
             # the first before has old ones.
-            found[one["name"]] = replace(
+            runs_by_name[part["name"]] = replace(
                 run,
-                job=max(run.job, one["job"], key=_created),
-                keepers={**run.keepers, host: one["keeper"]},
-                metrics=max(run.metrics, one["metrics"], key=_newest),
-                checkpoints=sorted({*run.checkpoints, *one["checkpoints"]}),
-                processes={**run.processes, host: one["processes"]},
-                log_bytes={**run.log_bytes, host: one["log_bytes"]},
+                job=max(run.job, part["job"], key=_created),
+                keepers={**run.keepers, host: part["keeper"]},
+                metrics=max(run.metrics, part["metrics"], key=_newest),
+                checkpoints=sorted({*run.checkpoints, *part["checkpoints"]}),
+                processes={**run.processes, host: part["processes"]},
+                log_bytes={**run.log_bytes, host: part["log_bytes"]},
             )
-    found = {name: replace(run, keepers=_of_this_life(run)) for name, run in found.items()}
+    runs_by_name = {
+        name: replace(run, keepers=_current_attempt(run)) for name, run in runs_by_name.items()
+    }
     runs = [
         replace(run, silent=tuple(host for host in run.hosts if host in silent))
-        for run in found.values()
+        for run in runs_by_name.values()
     ]
     return sorted(runs, key=lambda run: -float(run.job.get("created", 0))), silent
 
 
-def _of_this_life(run: Run) -> dict[str, dict[str, Any]]:
-    """A node that had a part in an earlier life, on other nodes, has no say any more, unless
-    something still runs there."""
+def _current_attempt(run: Run) -> dict[str, dict[str, Any]]:
+    """Ignore nodes that only took part in an earlier attempt, unless something still runs there."""
     return {
         host: said
         for host, said in run.keepers.items()

@@ -3,15 +3,41 @@ memory of a device."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from playrunner.errors import StepFailed
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
-from playrunner.training.runs.selection import the_run
-from playrunner.training.ssh.ending import Holder, held_memory, stop_run
+from playrunner.playbook.playbook import role_play
+from playrunner.project import program
+from playrunner.run.run import run_plays
+from playrunner.ssh.fleet import Fleet
+from playrunner.training.runs.run import Run
 from playrunner.training.ssh.hosts import open_fleet
-from playrunner.training.ssh.run_view import Run, find_run
+from playrunner.training.ssh.run_view import find_run
+from playrunner.training.ssh.selection import the_run
+
+# A driver takes back the memory of an ended process within a second, of a killed one later
+RELEASE_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A process that holds memory of a device."""
+
+    host: str
+    pid: int
+    mib: int  # 0 where the driver does not say
+    device: str
+    name: str = ""  # nothing: the process is gone, and its memory is not
+    ours: bool = False
+
+    @property
+    def text(self) -> str:
+        what = f"{self.mib} MiB" if self.mib else "memory"
+        who = f"pid {self.pid} ({self.name})" if self.name else f"pid {self.pid}, which has ended,"
+        return f"{self.host}: {who} holds {what} of {self.device}"
 
 
 def stop(options: Options, name: str) -> int:
@@ -31,7 +57,8 @@ def stop(options: Options, name: str) -> int:
     left = [host for host, count in after.processes.items() if count]
     if left:
         raise StepFailed(
-            f"{run.name}: processes are left on {', '.join(left)}; see: invoke train.why --name"
+            f"{run.name}: processes are left on {', '.join(left)}; see: {program()} train.why"
+            " --name"
             f" {run.name}"
         )
     _refuse_held(run, held)
@@ -41,6 +68,56 @@ def stop(options: Options, name: str) -> int:
         f" held; newest checkpoint: {newest}"
     )
     return _say(options, after, True, text, held)
+
+
+def stop_run(fleet: Fleet, job: dict[str, Any], options: Options) -> int:
+    """End a run on all its nodes, its checkpoint saved."""
+    jobs = {
+        node["host"]: {
+            "folder": f"{node['root']}/runs/{job['name']}",
+            "grace_seconds": job.get("grace_seconds", 30),
+        }
+        for node in job["nodes"]
+    }
+    play = role_play("training", ",".join(jobs), "stop")
+    settings = replace(
+        options,
+        forks=max(options.forks, len(jobs)),
+        extra_vars=(),
+        limit="",
+        json=False,
+        quiet=options.json,
+    )
+    return run_plays(
+        [play],
+        settings,
+        f"train.stop {job['name']}",
+        inventory=fleet.inventory,
+        extra={"jobs": jobs},
+        agents=fleet.agents,
+    )
+
+
+def held_memory(
+    fleet: Fleet, job: dict[str, Any], patience: float = RELEASE_SECONDS
+) -> list[Holder]:
+    """Who holds memory of the nodes' devices; what the run itself held is given this long to come
+    back."""
+    roots = {node["host"]: node["root"] for node in job["nodes"]}
+    answers = fleet.ask(
+        roots,
+        "train.memory",
+        lambda host: {
+            "run": f"{roots[host]}/runs/{job['name']}",
+            "host": host,
+            "patience_seconds": patience,
+        },
+    )
+    return [
+        Holder(host, **holder)
+        for host, answer in answers.items()
+        for holder in answer.get("holders", ())
+    ]
 
 
 def _refuse_held(run: Run, held: list[Holder]) -> None:

@@ -12,12 +12,12 @@ from playrunner.errors import PlayrunnerError
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.ssh.connection import Channel
+from playrunner.ssh.port_forward import LOOPBACK, PortForward
 from playrunner.text.documents import json_object
 from playrunner.training.code_staging import stage_code
 from playrunner.training.node_shell import in_shell
-from playrunner.training.runs.selection import the_run
 from playrunner.training.ssh.hosts import open_fleet
-from playrunner.training.ssh.relay import LOOPBACK, Relay
+from playrunner.training.ssh.selection import the_run
 
 START_SECONDS = 60.0  # importing tensorboard takes a few; on a busy node many
 
@@ -34,7 +34,7 @@ def serve_board(options: Options, name: str, port: int) -> int:
         run = the_run(fleet, options, name)
         node: dict[str, Any] = run.job["nodes"][0]
         host = node["host"]
-        relay = Relay(port)  # first, since a port that is taken is said at once
+        forward = PortForward(port)  # first: a port in use is reported at once
         code = stage_code(fleet, {host: node["root"]})[host]
         output = f"{node['root']}/runs/{run.name}/output"
         words = [node["python"], "-m", "trainer.node.tensorboard_server", output]
@@ -43,27 +43,33 @@ def serve_board(options: Options, name: str, port: int) -> int:
         )
         try:
             said = _first_word(host, channel)
-            relay.serve(
+            forward.serve(
                 lambda: fleet.agents.pool.get(fleet.target(host)).forward(LOOPBACK, said["port"])
             )
-            _tell(options, run.name, host, said, relay.url)
+            _tell(options, run.name, host, said, forward.url)
             _serve(host, channel)
         except KeyboardInterrupt:
             return 0
         finally:
-            relay.close()
+            forward.close()
             channel.close()
     return 0
 
 
-def _tell(options: Options, name: str, host: str, said: dict[str, Any], url: str) -> None:
+def _tell(options: Options, name: str, host: str, server: dict[str, Any], url: str) -> None:
     if options.json:
         print_json(
-            {"name": name, "host": host, "url": url, "folder": said["folder"], "made": said["made"]}
+            {
+                "name": name,
+                "host": host,
+                "url": url,
+                "folder": server["folder"],
+                "made": server["made"],
+            }
         )
     else:
         print(f"{name}: {url} (Ctrl-C ends)")
-        if said["made"]:
+        if server["made"]:
             print(
                 "shown from its metrics; --set train.log.tensorboard=true makes a run write event"
                 " files itself"
@@ -86,7 +92,7 @@ def _first_word(host: str, channel: Channel) -> dict[str, Any]:
 
 
 def _serve(host: str, channel: Channel) -> None:
-    """As long as it lives; a thread waits, so that Ctrl-C is heard."""
+    """As long as it runs; a thread waits, so that Ctrl-C works."""
     ended = threading.Event()
 
     def listen() -> None:
@@ -116,5 +122,5 @@ def _line(channel: Channel) -> str:
 
 
 def _complaint(channel: Channel) -> str:
-    lines = [line.strip() for line in channel.complaints().splitlines() if line.strip()]
-    return lines[-1] if lines else "it said nothing"
+    lines = [line.strip() for line in channel.stderr_text().splitlines() if line.strip()]
+    return lines[-1] if lines else "it printed nothing"

@@ -1,5 +1,5 @@
-"""train.why: every node is looked at once, all together, and what may be behind a run's trouble is
-told, the likeliest first."""
+"""train.why: every node is looked at once, all together, and the likely causes of a run's trouble
+are printed, the likeliest first."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from playrunner.output.json_output import print_json
 from playrunner.ssh.fleet import Answer, Fleet
 from playrunner.text.documents import read_json_object
 from playrunner.training.diagnosis.causes import Cause, Facts, causes
-from playrunner.training.netcheck.verdict import Expected, judge
+from playrunner.training.request import Request, profile_of
 from playrunner.training.runs.record import Record
-from playrunner.training.runs.selection import RunNotFound, the_run
+from playrunner.training.runs.run import Run
+from playrunner.training.runs.selection import RunNotFound
 from playrunner.training.ssh import preflight
 from playrunner.training.ssh.hosts import open_fleet
-from playrunner.training.ssh.job import profile_of
-from playrunner.training.ssh.plan import Request, plan
-from playrunner.training.ssh.run_view import Run
+from playrunner.training.ssh.plan import plan
+from playrunner.training.ssh.selection import the_run
+from trainer.netcheck.findings import Expected
+from trainer.netcheck.verdict import judge
 
 # A node's own look takes at most 25, stack dumps included; one that is frozen never answers
 ANSWER_SECONDS = 40.0
@@ -38,24 +40,24 @@ def show_why(options: Options, name: str) -> int:
             if missing is None:
                 raise
             facts = missing
-    found = causes(facts)
+    ranked = causes(facts)
     if options.json:
         print_json(
             {
                 "name": facts.name,
                 "state": facts.state,
                 "step": facts.step,
-                "causes": [asdict(cause) for cause in found],
+                "causes": [asdict(cause) for cause in ranked],
                 "silent": dict(facts.silent),
                 "nodes": {host: dict(said) for host, said in facts.nodes.items()},
             }
         )
     else:
-        print(told(facts, found))
+        print(causes_text(facts, ranked))
     return 0
 
 
-def told(facts: Facts, found: list[Cause]) -> str:
+def causes_text(facts: Facts, ranked: list[Cause]) -> str:
     """The causes as text, the likeliest first; unlikely ones only when there is nothing better."""
     steps = (
         f", step {facts.step} of {facts.job.get('steps', '?')}"
@@ -63,7 +65,7 @@ def told(facts: Facts, found: list[Cause]) -> str:
         else ", no step yet"
     )
     lines = [f"{facts.name}: {facts.state}{steps}"]
-    likely = [cause for cause in found if cause.score >= found[0].score // 2][:_SHOWN]
+    likely = [cause for cause in ranked if cause.score >= ranked[0].score // 2][:_SHOWN]
     for number, cause in enumerate(likely, 1):
         sure = f"  ({cause.score} %)" if cause.score else ""
         lines += [
@@ -73,7 +75,7 @@ def told(facts: Facts, found: list[Cause]) -> str:
         ]
         if cause.next_command:
             lines.append(f"   next: {cause.next_command}")
-    rest = len(found) - len(likely)
+    rest = len(ranked) - len(likely)
     if rest:
         lines += ["", f"and {rest} less likely: --json has all of them"]
     return "\n".join(lines)
@@ -82,8 +84,8 @@ def told(facts: Facts, found: list[Cause]) -> str:
 def ask_within(
     fleet: Fleet, module: str, arguments: dict[str, dict[str, Any]], seconds: float
 ) -> dict[str, Answer]:
-    """One module on every host at once; a host that hangs is told as silent, and waited for no
-    longer."""
+    """One module on every host at once; a host that does not answer in time is reported as
+    silent."""
     answers: dict[str, Answer] = {}
 
     def ask(host: str) -> None:
@@ -115,24 +117,26 @@ def _facts(fleet: Fleet, run: Run, options: Options) -> Facts:
     }
     answers = ask_within(fleet, "train.vitals", arguments, ANSWER_SECONDS)
     silent = {
-        host: str(said.get("msg", "")) for host, said in answers.items() if "processes" not in said
+        host: str(answer.get("msg", ""))
+        for host, answer in answers.items()
+        if "processes" not in answer
     }
     silent |= {host: "it is no longer in the inventory" for host in nodes if host not in arguments}
-    found = Facts(
+    known = Facts(
         run.name,
         run.state,
         run.job,
         time.time(),
         run.keepers,
-        {host: said for host, said in answers.items() if "processes" in said},
+        {host: answer for host, answer in answers.items() if "processes" in answer},
         silent,
         run.metrics,
         run.checkpoints,
         network=_network(fleet, run),
     )
-    if not run.metrics and not found.going_on:
-        return replace(found, preflight=_in_the_way(fleet, _as_launched(run), options))
-    return found
+    if not run.metrics and not known.going_on:
+        return replace(known, preflight=_preflight_problems(fleet, _as_launched(run), options))
+    return known
 
 
 def _network(fleet: Fleet, run: Run) -> tuple[str, ...]:
@@ -152,8 +156,8 @@ def _network(fleet: Fleet, run: Run) -> tuple[str, ...]:
 
 
 def _never_launched(fleet: Fleet, options: Options, name: str) -> Facts | None:
-    """No node knows the run: what stands in the way of launching it; None when it is not known what
-    it would be."""
+    """No node knows the run: what prevents launching it; None when it is not known what it
+    would be."""
     recorded = Record(name).job() if name else {}
     request = _request(recorded, name)
     try:
@@ -162,7 +166,11 @@ def _never_launched(fleet: Fleet, options: Options, name: str) -> Facts | None:
         return None
     job = recorded or {"profile": request.profile, "name": name}
     return Facts(
-        name, "not started", job, time.time(), preflight=_in_the_way(fleet, request, options)
+        name,
+        "not started",
+        job,
+        time.time(),
+        preflight=_preflight_problems(fleet, request, options),
     )
 
 
@@ -178,7 +186,7 @@ def _as_launched(run: Run) -> Request:
     return _request(Record(run.name).job() or run.job, run.name)
 
 
-def _in_the_way(fleet: Fleet, request: Request, options: Options) -> tuple[str, ...]:
+def _preflight_problems(fleet: Fleet, request: Request, options: Options) -> tuple[str, ...]:
     """What preflight says now; what the profile itself is refused for, when it is."""
     try:
         job = plan(request, profile_of(request.profile, request.overrides), fleet, options)

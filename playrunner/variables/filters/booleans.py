@@ -8,6 +8,7 @@ from typing import Any
 from playrunner.errors import StepFailed
 from playrunner.variables.filters.undefined import Missing, is_missing
 
+FALSE_WORDS = frozenset({"no", "off", "0", "false", "n", "f", ""})
 _TRUE_WORDS = frozenset({"yes", "on", "1", "true"})
 
 

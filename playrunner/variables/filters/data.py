@@ -10,10 +10,13 @@ from jinja2 import Undefined
 
 from playrunner.errors import BadInput, StepFailed
 from playrunner.text.documents import parse_json, parse_yaml, parse_yaml_all
+from playrunner.text.written import DecryptedText
 
 
-def to_json(value: Any, **options: Any) -> str:
-    """JSON on one line, keys in their own order."""
+def to_json(
+    value: Any, vault_to_text: bool = False, preprocess_unsafe: bool = False, **options: Any
+) -> str:
+    """JSON on one line, keys in their own order; text is written as it is, encrypted or not."""
     try:
         return json.dumps(value, default=_simpler, **options)
     except TypeError:
@@ -133,6 +136,12 @@ def _dumper() -> Any:
     def refuse(_dumper: Any, value: Undefined) -> None:
         value._fail_with_undefined_error()
 
+    Dumper.add_representer(
+        DecryptedText,
+        lambda dumper, value: dumper.represent_scalar(
+            "!vault", DecryptedText.ciphertext_of(value), style="|"
+        ),
+    )
     Dumper.add_multi_representer(str, lambda dumper, value: dumper.represent_str(str(value)))
     Dumper.add_multi_representer(Mapping, lambda dumper, value: dumper.represent_dict(dict(value)))
     Dumper.add_multi_representer(dict, lambda dumper, value: dumper.represent_dict(value))

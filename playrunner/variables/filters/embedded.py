@@ -42,7 +42,7 @@ def embedded(environment: Environment, text: str) -> tuple[nodes.Expr, bool] | N
 
 
 def literal(value: Any) -> Any:
-    """Text that spells a number, true, false or none, as what it spells; any other value as it is."""
+    """Text of a number, true, false or none as that value; any other value unchanged."""
     if not isinstance(value, str):
         return value
     text = value.strip()

@@ -19,16 +19,17 @@ from jinja2.tests import TESTS as JINJA_TESTS
 from jinja2.utils import missing as nothing
 
 from playrunner.errors import BadInput, NotYet, StepFailed, UndefinedVariable
-from playrunner.text.vault import refuse_vault
+from playrunner.plugins.functions import PluginFunctions
+from playrunner.text.documents import decrypted_text
 from playrunner.variables.filters import FILTERS, TESTS
 from playrunner.variables.filters.dates import now
 from playrunner.variables.filters.embedded import FILTERS as EMBEDDED
-from playrunner.variables.filters.guard import guarded
-from playrunner.variables.filters.lookup_scope import LookupScope
+from playrunner.variables.filters.guard import guard, guarded
 from playrunner.variables.filters.plain import plain
 from playrunner.variables.filters.reach import attribute as reach
 from playrunner.variables.filters.reach import item
 from playrunner.variables.filters.undefined import MISSING, Missing, Pending
+from playrunner.variables.lookups.lookup_scope import LookupScope
 
 
 class Names(dict[str, Any]):
@@ -160,10 +161,10 @@ class PlayEnvironment(jinja2.Environment):
         # is compiled.
         super().__init__(undefined=Missing, optimized=False, trim_blocks=True)
         self.functions: dict[str, Callable[..., Any]] = {**functions, "now": now, "undef": _undef}
-        self.filters: dict[str, Any] = (
-            guarded("filter", {**JINJA_FILTERS, "attr": _attribute, **FILTERS}) | EMBEDDED
-        )
-        self.tests: dict[str, Any] = guarded("test", {**JINJA_TESTS, **TESTS})
+        filters = guarded("filter", {**JINJA_FILTERS, "attr": _attribute, **FILTERS}) | EMBEDDED
+        tests = guarded("test", {**JINJA_TESTS, **TESTS})
+        self.filters: dict[str, Any] = PluginFunctions("filter", filters, guard)
+        self.tests: dict[str, Any] = PluginFunctions("test", tests, guard)
         self._lexer: Lexer = _LiteralBackslashes(self)
         self._codes: dict[tuple[str, str | None], CodeType] = {}
 
@@ -172,21 +173,20 @@ class PlayEnvironment(jinja2.Environment):
         return self._lexer
 
     def resolve(self, key: str, scope: LookupScope | None) -> Any:
-        """What a name stands for: our functions, then the scope's variables, then jinja's
-        functions."""
-        if key in self.functions:
-            return self.functions[key]
+        """What a name stands for: a variable of the scope, then our functions and jinja's."""
         if scope is not None:
             try:
                 value = scope.lookup(key)
             except UndefinedVariable as error:
                 # Jinja asks for all names of a template at its start; this one may not be used, or
                 # have a default.
-                return Missing(hint=str(error))
+                return Missing(hint=str(error), name=error.name)
             except NotYet as error:
                 return Pending(error)
             if value is not MISSING:
                 return value
+        if key in self.functions:
+            return self.functions[key]
         if key in self.globals:
             return self.globals[key]
         return Missing(name=key, known_names=scope.names if scope is not None else tuple)
@@ -210,7 +210,7 @@ class PlayEnvironment(jinja2.Environment):
         return template
 
     def from_text(self, text: str, name: str | None) -> ScopeTemplate:
-        """A template file; its code is kept, since each host renders it anew."""
+        """A template file; its code is kept, since each host renders it again."""
         code = self._codes.get((text, name))
         if code is None:
             code = self._codes[text, name] = self.compile(text, name, name)
@@ -242,8 +242,7 @@ class ScopeLoader(jinja2.BaseLoader):
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise StepFailed(f"{path}: {error}") from None
-        refuse_vault(text, path)
-        found: jinja2.Template = environment.from_text(text, name)
+        found: jinja2.Template = environment.from_text(decrypted_text(text, path), name)
         return found
 
     def _find(self, name: str) -> Path:

@@ -1,4 +1,4 @@
-"""What stands between a template and every filter and test: undefined values refused, failures
+"""The guard around every filter and test of a template: undefined values refused, failures
 named."""
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _PREFIXES = ("", "ansible.builtin.", "ansible.legacy.")
 
 def guarded(kind: str, functions: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
     """The functions by their short and their full names."""
-    safe = {name: _guarded(kind, name, function) for name, function in functions.items()}
+    safe = {name: guard(kind, name, function) for name, function in functions.items()}
     return {prefix + name: function for prefix in _PREFIXES for name, function in safe.items()}
 
 
-def _guarded(kind: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def guard(kind: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, with undefined values refused, generators listed, and failures that name it."""
     passed = 1 if hasattr(function, "jinja_pass_arg") else 0
     tolerant = name in ACCEPT_MISSING
@@ -53,10 +53,10 @@ def _guarded(kind: str, name: str, function: Callable[..., Any]) -> Callable[...
     if name in READ_FILES:
 
         @jinja2.pass_context
-        def call_when_settled(context: Any, *args: Any, **options: Any) -> Any:
+        def call_after_steps(context: Any, *args: Any, **options: Any) -> Any:
             if context.scope is not None:
-                context.scope.settle()
+                context.scope.wait_for_steps()
             return call(*args, **options)
 
-        return call_when_settled
+        return call_after_steps
     return functools.update_wrapper(call, function, assigned=())

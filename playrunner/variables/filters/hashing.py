@@ -18,16 +18,18 @@ _CRYPT_METHODS = {
 }
 
 
-def b64encode(value: Any, encoding: str = "utf-8") -> str:
+def b64encode(value: Any, encoding: str = "utf-8", urlsafe: bool = False) -> str:
     import base64
 
-    return base64.b64encode(str(value).encode(encoding, "surrogateescape")).decode("ascii")
+    encode = base64.urlsafe_b64encode if urlsafe else base64.b64encode
+    return encode(str(value).encode(encoding, "surrogateescape")).decode("ascii")
 
 
-def b64decode(value: Any, encoding: str = "utf-8") -> str:
+def b64decode(value: Any, encoding: str = "utf-8", urlsafe: bool = False) -> str:
     import base64
 
-    return base64.b64decode(str(value)).decode(encoding, "surrogateescape")
+    decode = base64.urlsafe_b64decode if urlsafe else base64.b64decode
+    return decode(str(value)).decode(encoding, "surrogateescape")
 
 
 def digest(value: Any, hashtype: str = "sha1") -> str:

@@ -7,7 +7,7 @@ import os.path
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from playrunner.variables.filters.booleans import to_bool
+from playrunner.variables.filters.booleans import FALSE_WORDS
 from playrunner.variables.filters.regex import compiled
 from playrunner.variables.filters.undefined import is_missing
 from playrunner.variables.filters.versions import version
@@ -100,10 +100,10 @@ def contains(container: Any, value: Any) -> bool:
 
 
 def truthy(value: Any, convert_bool: bool = False) -> bool:
-    """Whether a value is neither empty, zero nor false; with `convert_bool` words such as no count
-    too."""
-    if convert_bool and (isinstance(value, str) or value in (0, 1)):
-        return to_bool(value)
+    """Whether a value is neither empty, zero nor false; with `convert_bool` words such as no are
+    false too."""
+    if convert_bool and isinstance(value, str) and value.lower() in FALSE_WORDS:
+        return False
     return bool(value)
 
 
@@ -112,21 +112,20 @@ def falsy(value: Any, convert_bool: bool = False) -> bool:
 
 
 def nan(value: Any) -> bool:
-    import math
-
-    return math.isnan(value)
+    """Whether a value is the number that is none; other values are not."""
+    return isinstance(value, float) and value != value
 
 
 def is_uri(value: Any, schemes: Any = None) -> bool:
-    """A scheme and something after it, as in mailto:someone."""
+    """A text that can be read as a URI, whose scheme is among the given ones; Ansible also takes
+    one without a scheme for a URI."""
     from urllib.parse import urlsplit
 
-    found = urlsplit(str(value))
-    return (
-        bool(found.scheme)
-        and bool(found.netloc or found.path)
-        and (not schemes or found.scheme in schemes)
-    )
+    try:
+        found = urlsplit(str(value))
+    except ValueError:
+        return False
+    return not schemes or found.scheme in schemes
 
 
 def is_url(value: Any, schemes: Any = None) -> bool:

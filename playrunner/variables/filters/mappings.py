@@ -13,7 +13,7 @@ _LIST_MERGES = ("replace", "keep", "append", "prepend", "append_rp", "prepend_rp
 def combine(
     first: Any, *others: Any, recursive: bool = False, list_merge: str = "replace"
 ) -> dict[Any, Any]:
-    """Mappings laid over each other, the last one on top; lists of mappings count as their members."""
+    """Mappings merged, later ones win; a list of mappings counts as its members."""
     if list_merge not in _LIST_MERGES:
         raise ValueError(f"list_merge is one of {', '.join(_LIST_MERGES)}, not {list_merge!r}")
     merged: dict[Any, Any] = {}
@@ -35,7 +35,7 @@ def items2dict(items: Any, key_name: str = "key", value_name: str = "value") -> 
     """The mapping that `dict2items` was made from."""
     if isinstance(items, str | Mapping) or not hasattr(items, "__iter__"):
         raise TypeError(f"needs a list of mappings, not a {type(items).__name__}")
-    found = {}
+    mapping = {}
     for item in items:
         if not isinstance(item, Mapping):
             raise TypeError(f"needs a list of mappings, but it holds {item!r}")
@@ -44,24 +44,24 @@ def items2dict(items: Any, key_name: str = "key", value_name: str = "value") -> 
                 f"each mapping needs the keys {key_name!r} and {value_name!r}, which {dict(item)!r}"
                 " has not"
             )
-        found[item[key_name]] = item[value_name]
-    return found
+        mapping[item[key_name]] = item[value_name]
+    return mapping
 
 
 def rekey_on_member(data: Any, key: str, duplicates: str = "error") -> dict[Any, Any]:
     """Mappings by the value each has under one key."""
     if duplicates not in ("error", "overwrite"):
         raise ValueError(f"duplicates is 'error' or 'overwrite', not {duplicates!r}")
-    found: dict[Any, Any] = {}
+    by_value: dict[Any, Any] = {}
     for item in data.values() if isinstance(data, Mapping) else data:
         if not isinstance(item, Mapping):
             raise TypeError(f"needs mappings, but got {item!r}")
         if key not in item:
             raise KeyError(f"no key {key!r} in {dict(item)!r}")
-        if item[key] in found and duplicates == "error":
+        if item[key] in by_value and duplicates == "error":
             raise ValueError(f"two mappings have {item[key]!r} under {key!r}")
-        found[item[key]] = item
-    return found
+        by_value[item[key]] = item
+    return by_value
 
 
 @pass_environment
@@ -87,15 +87,15 @@ FILTERS: dict[str, Callable[..., Any]] = {
 
 
 def _members(values: tuple[Any, ...]) -> list[Mapping[Any, Any]]:
-    found: list[Mapping[Any, Any]] = []
+    members: list[Mapping[Any, Any]] = []
     for value in values:
         for member in value if isinstance(value, list | tuple) else [value]:
             if member is None:
                 continue
             if not isinstance(member, Mapping):
                 raise TypeError(f"needs mappings, but got {member!r}")
-            found.append(member)
-    return found
+            members.append(member)
+    return members
 
 
 def _merge(

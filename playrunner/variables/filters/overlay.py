@@ -12,12 +12,15 @@ class Overlay:
 
     def __init__(self, scope: Any, extra: Mapping[str, Any]) -> None:
         self._scope, self._extra = scope, extra
-        self.settle: Callable[[], None] = scope.settle
+        self.wait_for_steps: Callable[[], None] = scope.wait_for_steps
         self.find: Callable[[str, str], Path] = scope.find
         self.traced: Callable[[], Any] = scope.traced
 
     def lookup(self, name: str) -> Any:
         return self._extra[name] if name in self._extra else self._scope.lookup(name)
+
+    def given(self, name: str) -> Any:
+        return self._extra[name] if name in self._extra else self._scope.given(name)
 
     def names(self) -> Iterable[str]:
         return {*self._scope.names(), *self._extra}

@@ -10,9 +10,9 @@ from jinja2 import Undefined
 from markupsafe import Markup
 
 from playrunner.errors import StepFailed
-from playrunner.text.written import TemplateText, Written
+from playrunner.text.written import DecryptedText, TemplateText, Written
 
-_ATOMS = frozenset({str, Written, int, float, bool, type(None)})
+_ATOMS = frozenset({str, Written, DecryptedText, int, float, bool, type(None)})
 _NOT_VALUES = (FunctionType, MethodType, BuiltinMethodType, type)
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 

@@ -9,11 +9,11 @@ from typing import Any
 from jinja2.sandbox import SandboxedFormatter, is_internal_attribute
 from jinja2.utils import missing as nothing
 
-from playrunner.text.written import Written
+from playrunner.text.written import DecryptedText, Written
 
 _METHODS = (MethodType, BuiltinMethodType)
 _DATA = frozenset(
-    {dict, list, tuple, str, Written, int, float, bool, type(None)}
+    {dict, list, tuple, str, Written, DecryptedText, int, float, bool, type(None)}
 )  # nothing internal but by _names
 
 
@@ -21,6 +21,8 @@ def attribute(value: Any, name: str) -> Any:
     """An attribute, or `nothing` where there is none that a template may have."""
     if name[:1] == "_" or (type(value) not in _DATA and is_internal_attribute(value, name)):
         return nothing
+    if isinstance(value, dict) and not hasattr(dict, name):
+        return nothing  # what a loaded mapping knows of its file is not its data
     found = getattr(value, name, nothing)
     if isinstance(found, _METHODS) and name in ("format", "format_map") and isinstance(value, str):
         return _Format(value, name)

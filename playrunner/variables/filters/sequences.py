@@ -10,15 +10,15 @@ _NULLS = (None, "None", "null")
 
 def flatten(values: Any, levels: int | None = None, skip_nulls: bool = True) -> list[Any]:
     """Lists within lists as one list, down to a number of levels."""
-    found: list[Any] = []
+    flat: list[Any] = []
     for value in values:
         if skip_nulls and value in _NULLS:
             continue
         if isinstance(value, list | tuple) and (levels is None or levels > 0):
-            found.extend(flatten(value, None if levels is None else levels - 1, skip_nulls))
+            flat.extend(flatten(value, None if levels is None else levels - 1, skip_nulls))
         else:
-            found.append(value)
-    return found
+            flat.append(value)
+    return flat
 
 
 def subelements(items: Any, subelement: Any, skip_missing: bool = False) -> list[tuple[Any, Any]]:

@@ -52,7 +52,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
 def _distinct(values: Any, key: Callable[[Any], Any] = lambda value: value) -> list[Any]:
     seen: set[Any] = set()
     seen_unhashable: list[Any] = []
-    found = []
+    distinct = []
     for value in values:
         mark = key(value)
         try:
@@ -63,8 +63,8 @@ def _distinct(values: Any, key: Callable[[Any], Any] = lambda value: value) -> l
             if mark in seen_unhashable:
                 continue
             seen_unhashable.append(mark)
-        found.append(value)
-    return found
+        distinct.append(value)
+    return distinct
 
 
 def _membership(values: Any) -> Callable[[Any], bool]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from playrunner.variables.filters.environment import PlayEnvironment
-from playrunner.variables.filters.lookup_scope import LookupScope
+from playrunner.variables.lookups.lookup_scope import LookupScope
 
 _VARIABLE = re.compile(r"\{\{\s*([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\s*\}\}", re.ASCII)
 _MARKERS = ("{{", "{%", "{#", "\r")

@@ -72,7 +72,7 @@ def urlsplit(value: str, query: str = "") -> Any:
     from urllib.parse import urlsplit as split_url
 
     if query and query not in _URL_PARTS:
-        raise ValueError(f"a URL has no part {query!r}; the parts are {', '.join(_URL_PARTS)}")
+        raise ValueError(f"unknown URL component {query!r}; the parts are {', '.join(_URL_PARTS)}")
     found = split_url(value)
     return getattr(found, query) if query else {part: getattr(found, part) for part in _URL_PARTS}
 

@@ -9,7 +9,8 @@ from typing import Any, Final, NoReturn
 from jinja2 import Undefined
 from jinja2.utils import missing as nothing
 
-from playrunner.errors import NotYet, UndefinedVariable
+from playrunner.errors import PlayrunnerError, UndefinedVariable
+from playrunner.text.did_you_mean import nearest
 
 # What a scope answers when it has no variable of a name.
 MISSING: Final = object()
@@ -40,10 +41,13 @@ class Missing(Undefined):
         if owner is nothing:
             return f"{name!r} is undefined{did_you_mean(name, self._known_names())}"
         if isinstance(owner, dict):
-            return f"the mapping has no key {name!r}{did_you_mean(name, owner) or _keys_of(owner)}"
+            return (
+                f"object of type 'dict' has no attribute {name!r}"
+                f"{did_you_mean(name, owner) or _keys_of(owner)}"
+            )
         if isinstance(owner, list | tuple) and isinstance(name, int):
-            return f"the list has no item {name}; it has {len(owner)}"
-        return f"a value of type {type(owner).__name__} has no attribute {name!r}"
+            return f"object of type 'list' has no attribute {name}; it has {len(owner)} items"
+        return f"object of type {type(owner).__name__!r} has no attribute {name!r}"
 
     def __getattr__(self, name: str) -> Missing:
         if name.startswith("__"):
@@ -53,6 +57,12 @@ class Missing(Undefined):
     def __getitem__(self, key: object) -> Missing:  # type: ignore[override]
         return self
 
+    def _fail_with_undefined_error(self, *_args: object, **_kwargs: object) -> NoReturn:
+        error = self._undefined_exception(self._undefined_message)
+        if isinstance(error, UndefinedVariable):
+            error.name = str(self._undefined_name or "")
+        raise error
+
     def _stop(self, *_args: object, **_kwargs: object) -> NoReturn:
         self._fail_with_undefined_error()
 
@@ -60,12 +70,12 @@ class Missing(Undefined):
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __call__ = _stop
 
 
-class Pending(Missing):
-    """A value no step has produced yet. It has no default: nobody knows whether it will be there."""
+class _Failing(Missing):
+    """A value that is there but cannot be had: it has no default, and every use of it fails."""
 
     __slots__ = ("_error",)
 
-    def __init__(self, error: NotYet) -> None:
+    def __init__(self, error: PlayrunnerError) -> None:
         super().__init__(hint=str(error))
         self._error = error
 
@@ -73,9 +83,21 @@ class Pending(Missing):
         raise self._error
 
 
+class Pending(_Failing):
+    """A value no step has produced yet. It has no default: it may still come."""
+
+    __slots__ = ()
+
+
+class Undecryptable(_Failing):
+    """A value encrypted with a vault password that is not given."""
+
+    __slots__ = ()
+
+
 def is_missing(value: object) -> bool:
     """Whether nothing is there; an error when that is not known yet."""
-    if isinstance(value, Pending):
+    if isinstance(value, _Failing):
         value._stop()
     return isinstance(value, Undefined)
 
@@ -89,10 +111,8 @@ def require(values: Iterable[object]) -> None:
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
     """`; did you mean 'x'?` when a known name is close, else nothing."""
-    import difflib
-
-    close = difflib.get_close_matches(str(name), [str(each) for each in known], 1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    close = nearest(name, known)
+    return f"; did you mean {close!r}?" if close else ""
 
 
 def _keys_of(owner: dict[Any, Any]) -> str:

@@ -9,7 +9,7 @@ import pytest
 from playrunner.errors import PlayrunnerError
 from playrunner.text.written import written
 from playrunner.variables.templating import Templar
-from tests.engine.test_templating import World
+from tests.support.templating import World
 
 VARIABLES: dict[str, Any] = {
     "yes_": True,

@@ -9,9 +9,9 @@ import pytest
 
 from playrunner.errors import BadInput, StepFailed, UndefinedVariable
 from playrunner.text.written import written
-from playrunner.variables.filters.lookups import run_lookup
+from playrunner.variables.lookups.lookups import run_lookup
 from playrunner.variables.templating import Templar
-from tests.engine.test_templating import World
+from tests.support.templating import World
 
 USERS = [{"name": "ann", "groups": ["x", "y"]}, {"name": "bob", "groups": ["z"]}]
 
@@ -116,13 +116,29 @@ def test_lookups_give_what_ansible_gives(world: World, expression: str, value: A
     [
         ("lookup('file', 'nowhere')", BadInput, "no file 'nowhere'"),
         ("lookup('pipe', 'echo oh >&2; exit 3')", StepFailed, "ended with code 3: oh"),
-        ("lookup('vars', 'wrod')", UndefinedVariable, "'wrod' is undefined; did you mean 'word'?"),
-        ("lookup('dict', [1])", StepFailed, "lookup 'dict': needs a mapping, not [1]"),
-        ("query('together')", StepFailed, "lookup 'together': needs at least one list"),
+        (
+            "lookup('vars', 'wrod')",
+            UndefinedVariable,
+            "No variable named 'wrod' was found; did you mean",
+        ),
+        (
+            "lookup('dict', [1])",
+            StepFailed,
+            "lookup 'dict': the 'dict' lookup plugin expects a dictionary, not [1]",
+        ),
+        (
+            "query('together')",
+            StepFailed,
+            "lookup 'together': with_together requires at least one element in each list",
+        ),
         ("query('subelements', people, 'nope')", StepFailed, "skip_missing"),
         ("query('sequence', 'start=3 end=1')", StepFailed, "make stride negative"),
-        ("query('sequence', 'start=1 end=2 count=3')", StepFailed, "either count or end"),
-        ("query('sequence', 'x')", StepFailed, "cannot read 'x'"),
+        (
+            "query('sequence', 'start=1 end=2 count=3')",
+            StepFailed,
+            "can't specify both count and end",
+        ),
+        ("query('sequence', 'x')", StepFailed, "unrecognized arguments to with_sequence: ['x']"),
         ("lookup('first_found', ['nowhere'])", StepFailed, "none of the files is there"),
         ("lookup('file', nowhere)", UndefinedVariable, "'nowhere' is undefined"),
         ("lookup('f' ~ 'iel', 'x')", StepFailed, "did you mean 'file'?"),
@@ -140,7 +156,7 @@ def test_a_lookup_that_fails_says_why(
 def test_lookups_that_look_outside_wait_for_earlier_steps(world: World) -> None:
     run_lookup("file", ["note.txt"], world)
     run_lookup("pipe", ["true"], world)
-    assert world.settled == 2
+    assert world.waits == 2
 
 
 def test_lookups_that_only_arrange_values_wait_for_nothing(world: World) -> None:
@@ -152,7 +168,7 @@ def test_lookups_that_only_arrange_values_wait_for_nothing(world: World) -> None
         "nested": [[1]],
     }.items():
         run_lookup(name, terms, world)
-    assert world.settled == 0
+    assert world.waits == 0
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from playrunner.errors import PlayrunnerError
 from playrunner.text.written import written
 from playrunner.variables.templating import Templar
-from tests.engine.test_templating import World
+from tests.support.templating import World
 
 VARIABLES: dict[str, Any] = {
     "none_": None,
@@ -89,7 +89,10 @@ def test_mappings_give_what_ansible_gives(expression: str, value: Any) -> None:
             "filter 'items2dict': each mapping needs the keys 'key' and 'value', whic",
         ),
         ("[1] | items2dict", "filter 'items2dict': needs a list of mappings, but it holds 1"),
-        ("'nope' | extract(d)", "the mapping has no key 'nope'; it has a, b, keys, items"),
+        (
+            "'nope' | extract(d)",
+            "object of type 'dict' has no attribute 'nope'; it has a, b, keys, items",
+        ),
         (
             "[{'a': 1}, {'a': 1}] | rekey_on_member('a')",
             "filter 'rekey_on_member': two mappings have 1 under 'a'",

@@ -9,7 +9,7 @@ import pytest
 from playrunner.errors import PlayrunnerError
 from playrunner.text.written import written
 from playrunner.variables.templating import Templar
-from tests.engine.test_templating import World
+from tests.support.templating import World
 
 VARIABLES: dict[str, Any] = {
     "yes_": True,
@@ -93,7 +93,7 @@ def test_text_give_what_ansible_gives(expression: str, value: Any) -> None:
         ("5 | comment", "filter 'comment': 'int' object has no attribute 'split'"),
         (
             "url | urlsplit('nope')",
-            "filter 'urlsplit': a URL has no part 'nope'; the parts are fragment, hos",
+            "filter 'urlsplit': unknown URL component 'nope'; the parts are fragm",
         ),
     ],
 )

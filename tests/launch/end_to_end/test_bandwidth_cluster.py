@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from playrunner.sandbox.kube.process import process
-from playrunner.training.kube.bandwidth_manifests import Bench, mpi_job
+from playrunner.training.kube.network.bandwidth_manifests import Bench, mpi_job
 from tests.support import runner
 from tests.support.kube.module_stage import Api
 

@@ -48,8 +48,8 @@ def test_a_slow_node_is_put_aside_and_the_launch_goes_on_with_the_spare(
     finally:
         cluster.hasten("node2")
     assert launched.code == 0, launched.text
-    assert "the gate stays closed: node2 is slow to 2 of 2 nodes" in launched.err
-    assert "slowed goes on with node1, node3, node4" in launched.err
+    assert "the network check failed: node2 is slow to 2 of 2 nodes" in launched.err
+    assert "slowed continues with node1, node3, node4" in launched.err
     assert set(field.losses("slowed")) == {1, 2, 3}
     assert _aside(field) == {"node2"}
     _stays_aside(field.launch("later", "--nodes", 4, settings=SHORT))
@@ -62,7 +62,7 @@ def test_a_dead_link_costs_one_of_its_ends_and_the_launch_goes_on_with_the_spare
         launched = field.launch("severed", "--nodes", 3, settings=SHORT)
     assert launched.code == 0, launched.text
     assert "the link node2 - node3 is dead" in launched.err
-    assert "severed goes on with node1, node2, node4" in launched.err
+    assert "severed continues with node1, node2, node4" in launched.err
     assert _aside(field) == {"node3"}
 
 
@@ -99,7 +99,9 @@ def test_a_bandwidth_that_is_too_small_is_traced_to_the_node_and_measured_again_
 def _aside(field: Field) -> set[str]:
     listed = field.invoke("nodes.list", "--json").data["nodes"]
     assert all(
-        "(gate of " in each["quarantine"]["reason"] for each in listed if each["quarantine"]
+        "(network check of " in each["quarantine"]["reason"]
+        for each in listed
+        if each["quarantine"]
     ), listed
     return {each["name"] for each in listed if each["quarantine"]}
 

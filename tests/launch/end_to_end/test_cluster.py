@@ -128,7 +128,7 @@ def test_an_elastic_run_shrinks_and_grows_and_rank_0_is_found_again(
         name, "--nodes", 1, "--launcher", launcher, "--detach", "--replace", settings=LONG
     )
     assert replaced.code == 0, replaced.text
-    assert "it is stopped first" in replaced.text
+    assert "stopping it first" in replaced.text
     left = [thing for thing in cluster.things() if thing.startswith(f"pods/{seen['run_id']}")]
     assert left == [], "it was waited for until its pods were gone"
     assert cluster.ask("train.stop", "--name", name).code == 0

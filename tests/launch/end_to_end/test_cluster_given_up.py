@@ -66,7 +66,7 @@ def test_a_run_that_no_operator_takes_up_is_given_up_and_says_why(drill: Drill) 
     with drill.without(ELASTIC_JOB_CONTROLLER):
         running = drill.cluster.begin("ignored", "--nodes", 2, "--launcher", "elasticjob", "--json")
         drill.fail(
-            "ignored", running, "its operator does not run: invoke elastic.create brings it back"
+            "ignored", running, "its operator does not run: invoke elastic.create installs it"
         )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from playrunner.sandbox.kube.controllers.steering import steer
+from playrunner.sandbox.kube.controllers.control import control_request
 from tests.support.launch.cluster import ClusterSite, cluster_site
 from tests.support.launch.site import environments
 
@@ -37,7 +37,7 @@ class Trouble:
     told: str
     command: str
     variables: dict[str, Any] = field(default_factory=dict)
-    mishap: dict[str, str] | None = None
+    fault: dict[str, str] | None = None
     taint: str = ""
     node: dict[str, Any] | None = None
     words: tuple[str, ...] = ()
@@ -170,10 +170,10 @@ def _causes(cluster: ClusterSite, name: str) -> list[dict[str, Any]]:
 
 def _make(cluster: ClusterSite, trouble: Trouble) -> None:
     cluster.say(**trouble.variables)
-    if trouble.mishap:
-        _steer(cluster, "POST", "mishaps", trouble.mishap)
+    if trouble.fault:
+        _control(cluster, "POST", "faults", trouble.fault)
     if trouble.node:
-        _steer(cluster, "POST", "nodes", trouble.node)
+        _control(cluster, "POST", "nodes", trouble.node)
         cluster.await_that(lambda: cluster.api.get("/api/v1/nodes/gpu") is not None, "the node")
     if trouble.taint:
         _taint(cluster, [{"key": trouble.taint, "value": "yes", "effect": "NoSchedule"}])
@@ -181,8 +181,8 @@ def _make(cluster: ClusterSite, trouble: Trouble) -> None:
 
 def _mend(cluster: ClusterSite) -> None:
     cluster.say()
-    _steer(cluster, "DELETE", "mishaps")
-    _steer(cluster, "DELETE", "nodes")
+    _control(cluster, "DELETE", "faults")
+    _control(cluster, "DELETE", "nodes")
     _taint(cluster, [])
 
 
@@ -193,5 +193,5 @@ def _taint(cluster: ClusterSite, taints: list[dict[str, str]]) -> None:
         )
 
 
-def _steer(cluster: ClusterSite, method: str, path: str, body: Any = None) -> Any:
-    return steer(cluster.state / "sandbox" / "kube", method, path, body)
+def _control(cluster: ClusterSite, method: str, path: str, body: Any = None) -> Any:
+    return control_request(cluster.state / "sandbox" / "kube", method, path, body)

@@ -25,7 +25,8 @@ ON_CPU = (
 _SMI = """#!/bin/sh
 case "$1" in
   --query-gpu=*) echo "Pretend GPU, 0" ;;
-  --query-compute-apps=pid,used_memory,gpu_bus_id) cat "{folder}/on-$(basename "$HOME")" 2>/dev/null; true ;;
+  --query-compute-apps=pid,used_memory,gpu_bus_id)
+    cat "{folder}/on-$(basename "$HOME")" 2>/dev/null; true ;;
   *) echo "unknown question $1" >&2; exit 2 ;;
 esac
 """

@@ -122,7 +122,7 @@ def test_a_run_whose_first_node_is_lost_goes_on_with_the_others(
         assert time.monotonic() - since < 60
         seen = field.invoke("train.status", "--name", "headless", "--json").data
         assert (seen["state"], seen["nodes"]) == ("running", {"node2": "running"})
-        assert "headless goes on with node2" in _stop(field, "headless", running)
+        assert "headless continues on node2" in _stop(field, "headless", running)
     finally:
         cluster.power_on("node1")
 

@@ -33,6 +33,7 @@ def test_a_launch_trains_on_two_nodes_and_a_second_one_changes_nothing(site: Sit
     told = site.launch("twice", "--nodes", 2, "--json")
     assert told.data == {
         "name": "twice",
+        "backend": "ssh",
         "state": "finished",
         "changed": False,
         "nodes": ["node1", "node2"],
@@ -214,4 +215,4 @@ def test_a_rank_asked_to_end_by_a_stranger_saves_and_the_run_is_not_taken_for_do
     state = site.invoke("train.status", "--name", "asked", "--json")
     assert (state.code, state.data["checkpoints"][-1]) == (100, f"step-{last:08d}")
     why = site.invoke("train.why", "--name", "asked", "--json").data["causes"][0]
-    assert "was asked to end (SIGTERM) by somebody else" in why["title"]
+    assert "was asked to end (SIGTERM) by another process" in why["title"]

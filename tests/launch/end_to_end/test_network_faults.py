@@ -177,12 +177,12 @@ def test_a_slow_node_is_named_before_the_run_begins(cluster: Machines, field: Fi
         cluster.hasten("node3")
         released = field.invoke("nodes.release", "node3")
     assert refused.code == 6, refused.text
-    assert "the gate stays closed: node3 is slow to 2 of 2 nodes" in refused.err
+    assert "the network check failed: node3 is slow to 2 of 2 nodes" in refused.err
     assert (
-        "there is no spare, so the network is proved once more before node3 has to leave"
+        "there is no spare, so the network is checked again before node3 is quarantined"
         in refused.err
     )
-    assert "node3: named by 2 gates, and out now, in quarantine for 24h" in refused.err
+    assert "node3: named by 2 network checks and quarantined for 24h" in refused.err
     assert "invoke nodes.release node3" in refused.err and "node3 may be used again" in released.out
     assert not (field.folder("slow") / "output" / "metrics.jsonl").exists()
     assert field.processes("slow") == []

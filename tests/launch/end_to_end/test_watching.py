@@ -7,11 +7,9 @@ import json
 import os
 import pty
 import re
-import select
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +17,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.launch.node_processes import processes_with
 from tests.support.launch.site import QUICK, Site
 from tests.support.runner import REPOSITORY
+from tests.support.terminal import read_to_end, read_until, take_terminal
+from tests.support.until import until
 
 LONG = (
     "train.steps=200000",
@@ -140,7 +141,7 @@ def test_why_says_that_a_finished_run_is_fine(site: Site) -> None:
 
 def test_why_of_a_run_that_never_was_asks_preflight_or_does_not_know_it(site: Site) -> None:
     assert titles(site, "gpt2-micro-smoke") == [
-        "it was never launched on these nodes, and nothing stands in its way"
+        "it was never launched on these nodes, and preflight finds no problem"
     ]
     unknown = site.invoke("train.why", "--name", "no-such-run")
     assert unknown.code == 102
@@ -167,7 +168,7 @@ def test_watch_is_live_on_a_terminal_until_q_or_ctrl_c(site: Site, going_on: str
         stdout=slave,
         stderr=slave,
         start_new_session=True,
-        preexec_fn=_take_terminal,
+        preexec_fn=take_terminal,
         env={
             **os.environ,
             "PLAYRUNNER_STATE_HOME": str(site.state),
@@ -177,11 +178,11 @@ def test_watch_is_live_on_a_terminal_until_q_or_ctrl_c(site: Site, going_on: str
         },
     )
     os.close(slave)
-    seen = _read_until(master, "q ends")
+    seen = read_until(master, "q ends")
     assert going_on in seen
-    later = _read_until(master, "q ends")  # drawn again by itself
+    later = read_until(master, "q ends")  # drawn again by itself
     os.write(master, way.encode())
-    left = _read_to_end(master)
+    left = read_to_end(master)
     assert process.wait(30) == 0, left
     assert "\x1b[?1049l" in later + left, "the screen is given back"
     os.close(master)
@@ -233,7 +234,7 @@ def test_bench_measures_the_network_and_leaves_nothing(site: Site) -> None:
     assert shown.out.startswith("3 nodes, 3 ranks, gloo")
     assert "16 MiB" in shown.out and "pairs: Gbit/s above the diagonal" in shown.out
     assert "3 nodes answer" in shown.out.splitlines()[-1]
-    assert not _processes_with(site, b"trainer.netcheck.gate")
+    assert not processes_with(site, b"trainer.netcheck.gate")
 
 
 def test_bench_fails_when_the_network_is_not_what_the_inventory_expects(
@@ -254,14 +255,14 @@ def test_bench_fails_when_the_network_is_not_what_the_inventory_expects(
 def test_bench_interrupted_leaves_nothing(site: Site) -> None:
     with site.start("train.bench", "--nodes", 2) as process:
         site.await_that(
-            lambda: len(_processes_with(site, b"trainer.netcheck.gate")) == 2,
+            lambda: len(processes_with(site, b"trainer.netcheck.gate")) == 2,
             "the gate's processes",
             process,
         )
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
     site.await_that(
-        lambda: not _processes_with(site, b"trainer.netcheck.gate"),
+        lambda: not processes_with(site, b"trainer.netcheck.gate"),
         "the end of the gate's processes",
         seconds=20,
     )
@@ -270,74 +271,23 @@ def test_bench_interrupted_leaves_nothing(site: Site) -> None:
 def test_bench_refuses_more_nodes_than_there_are(site: Site) -> None:
     limited = site.invoke("train.bench", "--nodes", 2, "--limit", "node1")
     assert limited.code == 5
-    assert "2 nodes are wanted" in limited.err
+    assert "2 nodes are requested" in limited.err
 
 
 def _got_on(site: Site, name: str, step: int) -> bool:
     return max(site.losses(name)) > step
 
 
-def _take_terminal() -> None:
-    import fcntl
-    import termios
-
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # Ctrl-C then means this program, as it does for a user
-    signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # which tests in a shell's background would be deaf to
-
-
-def _read_until(master: int, text: str, seconds: float = 60.0) -> str:
-    found, deadline = "", time.monotonic() + seconds
-    while text not in found:
-        ready, _, _ = select.select([master], [], [], max(0.0, deadline - time.monotonic()))
-        assert ready, f"{text!r} did not appear in {found!r}"
-        found += os.read(master, 65536).decode(errors="replace")
-    return found
-
-
-def _read_to_end(master: int, seconds: float = 60.0) -> str:
-    found, deadline = "", time.monotonic() + seconds
-    while True:
-        ready, _, _ = select.select([master], [], [], max(0.0, deadline - time.monotonic()))
-        assert ready and time.monotonic() < deadline, f"it did not end: {found[-500:]!r}"
-        try:
-            data = os.read(master, 65536)
-        except OSError:  # how a pseudo terminal tells that the other side is closed
-            return found
-        if not data:
-            return found
-        found += data.decode(errors="replace")
-
-
 def _await_tags(url: str, seconds: float = 60.0) -> dict[str, Any]:
     """What can be drawn; tensorboard reads its files some time after it serves."""
-    deadline = time.monotonic() + seconds
-    while True:
+
+    def tags() -> dict[str, dict[str, Any]]:
         with urllib.request.urlopen(f"{url}data/plugin/scalars/tags", timeout=30) as answer:
             found: dict[str, dict[str, Any]] = json.load(answer)
-        if found:
-            return next(iter(found.values()))
-        assert time.monotonic() < deadline, "tensorboard shows nothing"
-        time.sleep(0.3)
+        return found
+
+    return next(iter(until(tags, seconds=seconds, what="scalars in tensorboard").values()))
 
 
 def _boards(site: Site) -> list[int]:
-    return _processes_with(site, b"trainer.node.tensorboard_server")
-
-
-def _processes_with(site: Site, word: bytes) -> list[int]:
-    """Processes of this site's nodes that have this word in their command line."""
-    mark, found = f"PLAYRUNNER_SANDBOX_NODE={site.state}/".encode(), []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            if (
-                word in words
-                and words[0].rpartition(b"/")[2].startswith(b"python")
-                and mark in (folder / "environ").read_bytes()
-            ):
-                found.append(int(folder.name))
-        except OSError:
-            continue
-    return found
+    return processes_with(site, b"trainer.node.tensorboard_server")

@@ -17,14 +17,14 @@ from playrunner.options import Options
 from playrunner.sandbox.kube.process import process
 from playrunner.ssh.fleet import Fleet
 from playrunner.ssh.quarantine import Quarantine, seconds_of
-from playrunner.training.kube.pool import ClusterPool
-from playrunner.training.kube.site import open_site
-from playrunner.training.netcheck.spares import NoSpare, Search, goes_on
-from playrunner.training.netcheck.verdict import Verdict
-from playrunner.training.ssh.plan import Request
+from playrunner.training.kube.network.pool import ClusterPool
+from playrunner.training.kube.session import open_session
+from playrunner.training.netcheck.spares import NoSpare, Search, should_retry
+from playrunner.training.request import Request
 from playrunner.training.ssh.pool import HostPool
 from tests.support import runner
 from tests.support.kube.module_stage import Api
+from trainer.netcheck.verdict import Verdict
 
 HOUR = 3600.0
 
@@ -80,7 +80,7 @@ def link(one: str, other: str) -> Verdict:
 def another_try(search: Search, verdict: Verdict, hosts: Fleet, wanted: int) -> bool:
     """Whether a launch on the first of these hosts would go on."""
     pool = HostPool(hosts, Options(), wanted)
-    return goes_on(search, verdict, pool.left(())[:wanted], pool)
+    return should_retry(search, verdict, pool.left(())[:wanted], pool)
 
 
 def test_a_culprit_leaves_at_once_where_another_can_take_its_place(
@@ -89,18 +89,21 @@ def test_a_culprit_leaves_at_once_where_another_can_take_its_place(
     hosts = fleet(a="10.0.0.1", b="10.0.0.2", c="10.0.0.3", d="10.0.0.4")
     assert another_try(Search("run"), slow("b"), hosts, 3)
     assert named(hosts) == ["b"]
-    assert Quarantine(hosts).entries()["b"].reason == "b is slow to 2 of 2 nodes (gate of run)"
+    assert (
+        Quarantine(hosts).entries()["b"].reason
+        == "b is slow to 2 of 2 nodes (network check of run)"
+    )
 
 
 def test_without_a_spare_a_node_leaves_only_when_it_is_named_again_and_is_told_to_be_out(
     fleet: Callable[..., Fleet],
 ) -> None:
     hosts, search = fleet(a="10.0.0.1", b="10.0.0.2", c="10.0.0.3"), Search("run")
-    assert another_try(search, slow("b"), hosts, 3), "the network is proved once more"
+    assert another_try(search, slow("b"), hosts, 3), "the network is checked again"
     assert named(hosts) == []
     with pytest.raises(NoSpare) as refused:
         another_try(search, slow("b"), hosts, 3)
-    assert "b: named by 2 gates, and out now, in quarantine for 24h" in str(refused.value)
+    assert "b: named by 2 network checks and quarantined for 24h" in str(refused.value)
     assert "invoke nodes.release b (without it: --nodes 2)" in str(refused.value)
     assert named(hosts) == ["b"]
 
@@ -255,7 +258,7 @@ def pool(cluster: Api, tmp_path: Path) -> Iterator[Callable[..., ClusterPool]]:
         )
 
     def made(*overrides: str) -> ClusterPool:
-        site = open_site(Options(inventory=(str(tmp_path / "inventory.yaml"),)))
+        site = open_session(Options(inventory=(str(tmp_path / "inventory.yaml"),)))
         return ClusterPool(
             Request("gpt2-micro-smoke", nodes=3, overrides=overrides), site, "pytorchjob"
         )
@@ -269,10 +272,10 @@ def test_a_clusters_node_leaves_when_it_is_named_again_and_the_launch_says_how_i
     cluster: Api, pool: Callable[..., ClusterPool]
 ) -> None:
     search, nodes = Search("run"), ["cpu-0", "cpu-1", "cpu-2"]
-    assert goes_on(search, slow("cpu-1"), nodes, pool()), "the network is proved once more"
+    assert should_retry(search, slow("cpu-1"), nodes, pool()), "the network is checked again"
     assert "taints" not in cluster.get("/api/v1/nodes/cpu-1")["spec"]
     with pytest.raises(NoSpare, match=r"invoke nodes\.release cpu-1"):
-        goes_on(search, slow("cpu-1"), nodes, pool())
+        should_retry(search, slow("cpu-1"), nodes, pool())
     assert [taint["key"] for taint in cluster.get("/api/v1/nodes/cpu-1")["spec"]["taints"]] == [
         "playrunner.io/quarantine"
     ]
@@ -282,6 +285,6 @@ def test_an_elastic_run_goes_on_with_those_who_remain(
     cluster: Api, pool: Callable[..., ClusterPool]
 ) -> None:
     few = pool("launch.min_nodes=1", "launch.max_nodes=3")
-    assert goes_on(Search("run"), slow("cpu-1"), ["cpu-0", "cpu-1", "cpu-2"], few)
+    assert should_retry(Search("run"), slow("cpu-1"), ["cpu-0", "cpu-1", "cpu-2"], few)
     assert few.request.nodes == 2 and few.request.overrides[-1] == "launch.max_nodes=2"
     assert cluster.get("/api/v1/nodes/cpu-1")["spec"]["unschedulable"]

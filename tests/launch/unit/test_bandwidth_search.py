@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from playrunner.training.netcheck.verdict import Expected, Verdict, judge
-from trainer.netcheck.search import most_rounds, next_round, told_apart
+from trainer.netcheck.findings import Expected
+from trainer.netcheck.search import most_rounds, next_round, split_by_health
+from trainer.netcheck.verdict import Verdict, judge
 
 NOTHING = Expected(None, None)
 Network = Callable[[int, int], dict[str, Any]]
@@ -96,7 +97,7 @@ def test_up_to_four_nodes_have_every_pair_measured() -> None:
 
 def test_who_had_one_good_pair_is_well_and_who_had_none_is_doubtful() -> None:
     bad = {**good(0, 1), "gbps": 0.1}
-    well, doubtful = told_apart(
+    well, doubtful = split_by_health(
         {
             (0, 1): bad,
             (2, 3): good(2, 3),

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import struct
-import zlib
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from playrunner.training.netcheck.bandwidth_files import chart, keep
-from playrunner.training.netcheck.judgement import Judgement, Wanted, judge_bandwidth
+from playrunner.training.netcheck.chart_svg import chart_svg
+from playrunner.training.netcheck.judgement import ExpectedBandwidth, Judgement, judge_bandwidth
 from playrunner.training.netcheck.perf_table import Measured, Row, read_table
-from playrunner.training.netcheck.picture import HEIGHT, WIDTH, picture
 
-P4DE = Wanted("p4de.24xlarge", hosts=2)
+P4DE = ExpectedBandwidth("p4de.24xlarge", hosts=2)
 
 
 def printed(
@@ -123,35 +122,34 @@ def test_output_without_a_table_is_no_measurement() -> None:
 
 def test_a_machine_that_nobody_has_measured_is_judged_by_what_the_inventory_expects() -> None:
     measured = Measured((Row(2**20, 900.0, 1.2, 0),), {"a": 1, "b": 1}, 0)
-    assert judge_bandwidth(measured, Wanted(over_nccl=False)).ok
-    assert judge_bandwidth(measured, Wanted(bus_gbytes=1.0, over_nccl=False)).ok
-    assert judge_bandwidth(measured, Wanted(bus_gbytes=5.0)).lines == (
+    assert judge_bandwidth(measured, ExpectedBandwidth(over_nccl=False)).ok
+    assert judge_bandwidth(measured, ExpectedBandwidth(bus_gbytes=1.0, over_nccl=False)).ok
+    assert judge_bandwidth(measured, ExpectedBandwidth(bus_gbytes=5.0)).lines == (
         "1.20 GB/s at best, expected 5 GB/s",
     )
 
 
 def test_a_run_that_did_not_reach_the_references_size_is_not_held_against_it() -> None:
     judgement = judge_bandwidth(
-        read_table(printed(best=40.0)), Wanted("p5.48xlarge", hosts=2, over_nccl=False)
+        read_table(printed(best=40.0)), ExpectedBandwidth("p5.48xlarge", hosts=2, over_nccl=False)
     )
     assert judgement.ok and "not compared" in judgement.lines[0]
 
 
-def test_table_figures_and_picture_are_kept_in_the_folder(tmp_path: Path) -> None:
+def test_table_figures_and_chart_are_kept_in_the_folder(tmp_path: Path) -> None:
     measured = read_table(printed())
     keep(tmp_path, printed(), measured, Judgement(True, ("fine",)), P4DE)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        f"bandwidth.{kind}" for kind in ("json", "log", "png", "txt")
+        f"bandwidth.{kind}" for kind in ("json", "log", "svg", "txt")
     ]
     assert json.loads((tmp_path / "bandwidth.json").read_text())["rows"][1]["bus_gbytes"] == 78.3
     assert "2 GiB" in (tmp_path / "bandwidth.txt").read_text() and "█" in chart(measured)
 
 
-def test_the_picture_is_a_png_with_the_line_and_the_reference_in_it() -> None:
-    data = picture([(1024, 1.0), (2**20, 5.0), (2**30, 9.0)], 8.0)
-    assert data.startswith(b"\x89PNG\r\n\x1a\n")
-    assert struct.unpack(">II", data[16:24]) == (WIDTH, HEIGHT)
-    (length,) = struct.unpack(">I", data[33:37])
-    dots = zlib.decompress(data[41 : 41 + length])
-    assert len(dots) == HEIGHT * (WIDTH * 3 + 1)
-    assert bytes((30, 90, 200)) in dots and bytes((200, 50, 40)) in dots
+def test_the_chart_has_a_point_for_each_size_and_the_reference_as_a_line() -> None:
+    chart = ElementTree.fromstring(chart_svg([(1024, 1.0), (2**20, 5.0), (2**30, 9.0)], 8.0))
+    svg = "{http://www.w3.org/2000/svg}"
+    heights = [float(point.attrib["cy"]) for point in chart.iter(f"{svg}circle")]
+    assert heights == sorted(heights, reverse=True) and len(heights) == 3
+    assert [line.attrib["stroke"] for line in chart.iter(f"{svg}path")].count("#c83228") == 1
+    assert {"1 KiB", "1 MiB", "1 GiB"} <= {text.text for text in chart.iter(f"{svg}text")}

@@ -1,4 +1,4 @@
-"""The gate's door and store against whatever may reach them: only ranks of the run are counted and
+"""The gate's server and store against any client: only ranks of the run are counted and
 believed."""
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from hypothesis import strategies as some
 
 from trainer.distributed.listening import listening
 from trainer.netcheck.connectivity import Mesh
-from trainer.netcheck.decision_port import MOST_CALLERS, Door, ask, free_port
-from trainer.netcheck.process_rank import Seat
+from trainer.netcheck.decision_port import MAX_CLIENTS, DecisionServer, ask, free_port
+from trainer.netcheck.process_rank import ProcessRank
 
 HERE = "127.0.0.1"
 
@@ -31,11 +31,11 @@ def token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def door(token: None) -> Iterator[tuple[Door, int]]:
+def server(token: None) -> Iterator[tuple[DecisionServer, int]]:
     port = free_port(HERE)
-    made = Door(HERE, port, "open", 1)
+    made = DecisionServer(HERE, port, "open", 1)
     yield made, port
-    made.shut(0)
+    made.close(0)
 
 
 @settings(
@@ -47,20 +47,20 @@ def door(token: None) -> Iterator[tuple[Door, int]]:
         [b"gate 1", b"gate 1 " + b"0" * 64, b"gate \xc2\xb2 x", b"gate -1 x", b"gate " + b"9" * 200]
     )
 )
-def test_no_bytes_whatever_count_as_a_rank_or_end_the_door(
-    door: tuple[Door, int], said: bytes
+def test_no_bytes_whatever_count_as_a_rank_or_end_the_server(
+    server: tuple[DecisionServer, int], said: bytes
 ) -> None:
-    with socket.create_connection((HERE, door[1]), 5) as line:
+    with socket.create_connection((HERE, server[1]), 5) as line:
         line.sendall(said + b"\n")
         line.settimeout(10)
         assert _all_of(line) == b""
-    assert not door[0]._heard and door[0]._thread.is_alive()
+    assert not server[0]._informed and server[0]._thread.is_alive()
 
 
-def test_callers_that_say_nothing_keep_no_rank_out(door: tuple[Door, int]) -> None:
-    crowd = [socket.create_connection((HERE, door[1]), 5) for _ in range(MOST_CALLERS + 10)]
+def test_callers_that_say_nothing_keep_no_rank_out(server: tuple[DecisionServer, int]) -> None:
+    crowd = [socket.create_connection((HERE, server[1]), 5) for _ in range(MAX_CLIENTS + 10)]
     began = time.monotonic()
-    assert ask(HERE, door[1], 1, 20) == "open"
+    assert ask(HERE, server[1], 1, 20) == "open"
     assert time.monotonic() - began < 5
     for each in crowd:
         each.close()
@@ -86,11 +86,11 @@ def test_what_strangers_put_into_the_gates_store_is_passed_over(token: None) -> 
     pytest.importorskip("torch")
     from torch.distributed import TCPStore
 
-    from trainer.netcheck.rendezvous import Meeting, Unreachable
+    from trainer.netcheck.rendezvous import Rendezvous, Unreachable
 
     port = free_port(HERE)
-    first = Meeting(Seat(0, 3, 0, "node1", (), HERE, port), 10)
-    second = Meeting(Seat(1, 3, 0, "node2", (), HERE, port), 10)
+    first = Rendezvous(ProcessRank(0, 3, 0, "node1", (), HERE, port), 10)
+    second = Rendezvous(ProcessRank(1, 3, 0, "node2", (), HERE, port), 10)
     stranger = TCPStore(HERE, port, is_master=False)
     for said in (
         b"",
@@ -103,8 +103,8 @@ def test_what_strangers_put_into_the_gates_store_is_passed_over(token: None) -> 
         second.answer("join", {"node": "node2"})
         assert first.answers("join", [1, 2], 5) == {1: {"node": "node2"}}
         stranger.set("task/0", said)
-        with pytest.raises(Unreachable, match="is no task of this gate"):
-            second.hear(0, 5)
+        with pytest.raises(Unreachable, match="sent an invalid task"):
+            second.next_task(0, 5)
     stranger.set("answer/join/2", stranger.get("answer/join/1"))  # another rank's own words
     assert first.answers("join", [1, 2], 5).keys() == {1}
 
@@ -113,7 +113,7 @@ _JSON = some.recursive(
     some.none() | some.booleans() | some.integers() | some.floats() | some.text(max_size=5),
     lambda inner: (
         some.lists(inner, max_size=3)
-        | some.dictionaries(some.sampled_from(["node", "device", "place"]), inner, max_size=3)
+        | some.dictionaries(some.sampled_from(["node", "device", "address"]), inner, max_size=3)
     ),
     max_leaves=6,
 )
@@ -122,11 +122,12 @@ _JSON = some.recursive(
 @pytest.fixture(scope="module")
 def met() -> tuple[Any, Any]:
     pytest.importorskip("torch")
-    from trainer.netcheck.rendezvous import Meeting
+    from trainer.netcheck.rendezvous import Rendezvous
 
     port = free_port(HERE)
     return tuple(
-        Meeting(Seat(rank, 2, 0, f"node{rank + 1}", (), HERE, port), 10) for rank in range(2)
+        Rendezvous(ProcessRank(rank, 2, 0, f"node{rank + 1}", (), HERE, port), 10)
+        for rank in range(2)
     )  # type: ignore[return-value]
 
 
@@ -135,21 +136,23 @@ def met() -> tuple[Any, Any]:
 )
 @given(_JSON)
 def test_a_rank_that_joins_with_nonsense_has_not_come(met: tuple[Any, Any], said: Any) -> None:
-    from trainer.netcheck.coordinator import Lead
+    from trainer.netcheck.coordinator import Coordinator
 
     first, second = met
     second.answer("join", said)
-    lead = Lead(first, Seat(0, 2, 0, "node1", (), HERE, 0), Namespace(join_seconds=1), [4])
-    lead._welcome()
+    coordinator = Coordinator(
+        first, ProcessRank(0, 2, 0, "node1", (), HERE, 0), Namespace(join_seconds=1), [4]
+    )
+    coordinator._await_ranks()
     came = isinstance(said, dict) and isinstance(said.get("node"), str)
-    assert (1 in lead._nodes) is came and (1 in lead._lost) is not came
+    assert (1 in coordinator._nodes) is came and (1 in coordinator._lost) is not came
 
 
 def test_the_mesh_listens_on_the_nodes_own_address_and_a_crowd_does_not_fill_it() -> None:
     mesh = Mesh("127.0.0.1")
-    assert mesh._door and mesh._door.getsockname()[0] == "127.0.0.1" and mesh.place
-    crowd = [socket.create_connection(mesh.place, 5) for _ in range(50)]
-    assert Mesh("127.0.0.1").unreachable({1: mesh.place}) == {}
+    assert mesh._listener and mesh._listener.getsockname()[0] == "127.0.0.1" and mesh.address
+    crowd = [socket.create_connection(mesh.address, 5) for _ in range(50)]
+    assert Mesh("127.0.0.1").unreachable({1: mesh.address}) == {}
     for each in crowd:
         each.close()
 

@@ -4,99 +4,23 @@ are heard."""
 from __future__ import annotations
 
 import json
-import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from tests.support.launch.first_node import (
+    TOKEN,
+    First,
+    first,  # noqa: F401
+)
 from trainer.node import heartbeat_link
-from trainer.node.heartbeat_link import MOST_STRANGERS, Peer, call
-from trainer.node.peer_contact import Concerns, Contact
+from trainer.node.heartbeat_link import MAX_UNAUTHENTICATED, Peer, connect
 from trainer.node.seal import Seal, mac
-
-TOKEN = "5f4dcc3b5aa765d61d8327deb882cf99"
-
-
-class First:
-    """The first node's contact, its loop turned by the test."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-        self.ended: list[Any] = []
-        self.selector = selectors.DefaultSelector()
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        told = {
-            "host": "node1",
-            "node_rank": 0,
-            "others": ["node2"],
-            "link": {"address": "127.0.0.1", "port": self.port},
-            "elastic_min": 0,
-            "silence_seconds": 60,
-            "join_seconds": 60,
-            "lease_seconds": 60,
-        }
-        self.contact = Contact(
-            told,
-            TOKEN,
-            self.selector,
-            Concerns(
-                note=self.notes.append,
-                fail=self.ended.append,
-                stop=lambda *why: self.ended.append(why),
-                changed=lambda: None,
-                shake_off=lambda: None,
-            ),
-        )
-        self.contact.open()
-
-    def turn(self, seconds: float = 0.02) -> None:
-        for key, _ in self.selector.select(seconds):
-            if isinstance(key.data, Peer):
-                self.contact.hear(key.data)
-            else:
-                key.data.accept()
-        self.contact.keep_up(True, True)
-
-    def until(self, holds: Callable[[], object]) -> None:
-        deadline = time.monotonic() + 20
-        while not holds():
-            assert time.monotonic() < deadline
-            self.turn()
-
-    def caller(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), 5)
-
-    def node(self, name: str = "node2", token: str = TOKEN) -> Peer | None:
-        """A node that calls, which takes both ends."""
-        found: list[Peer | None] = []
-        thread = threading.Thread(
-            target=lambda: found.append(call("127.0.0.1", self.port, token, name))
-        )
-        thread.start()
-        self.until(lambda: not thread.is_alive())
-        return found[0]
-
-    def close(self) -> None:
-        assert self.contact.centre
-        for peer in [*self.contact.centre.strangers, *self.contact.centre.peers.values()]:
-            self.contact.centre.drop(peer)
-        self.contact.centre.listener.close()
-        self.selector.close()
-
-
-@pytest.fixture
-def first() -> Iterator[First]:
-    made = First()
-    yield made
-    made.close()
 
 
 @pytest.mark.parametrize(
@@ -179,18 +103,20 @@ def test_no_message_of_a_node_whatever_raises_an_error_in_the_first_node(
         b"7",
         b"not json",
         b'{"failed": 7}',
-        b'{"failed": {"tail": 7}}',
-        b'{"failed": {"time": "soon"}}',
-        b'{"failed": {"code": Infinity}}',
-        b'{"failed": {"time": []}}',
+        b'{"failed": {"kind": "rank", "tail": 7}}',
+        b'{"failed": {"kind": "rank", "time": "soon"}}',
+        b'{"failed": {"kind": "rank", "code": Infinity}}',
+        b'{"failed": {"kind": "rank", "time": []}}',
+        b'{"failed": {"kind": "no such kind"}}',
+        b'{"failed": {"kind": []}}',
     ],
 )
 def test_a_node_that_talks_nonsense_is_hung_up_on_and_can_call_again(
     first: First, text: bytes
 ) -> None:
     node = first.node()
-    assert node and node._sends
-    node.write(node._sends.closed(text))
+    assert node and node._outgoing_seal
+    node.write(node._outgoing_seal.closed(text))
     first.until(lambda: _hung_up(node))
     again = first.node()
     assert again
@@ -207,9 +133,9 @@ def test_a_line_that_was_changed_repeated_or_made_up_on_its_way_is_not_believed(
         lambda line: b"0" * 64 + line[64:],
     ):
         node = first.node()
-        assert node and node._sends
-        said = {"failed": {"node": "node2", "what": "seven", "time": 1.0}}
-        node.write(spoil(node._sends.closed(json.dumps(said).encode())))
+        assert node and node._outgoing_seal
+        said = {"failed": {"node": "node2", "kind": "rank", "what": "seven", "time": 1.0}}
+        node.write(spoil(node._outgoing_seal.closed(json.dumps(said).encode())))
         first.until(lambda: _hung_up(node))  # noqa: B023 (called at once)
         assert len(first.ended) <= 1  # of the repeated ones, the first
         assert not any("eight" in each.what for each in first.ended)
@@ -219,26 +145,26 @@ def test_a_line_that_was_changed_repeated_or_made_up_on_its_way_is_not_believed(
 def test_neither_a_wrong_token_nor_a_name_that_is_not_of_the_run_is_taken_in(first: First) -> None:
     assert first.node(token="another") is None
     assert first.node(name="node7") is None
-    assert first.contact.centre and not first.contact.centre.peers
+    assert first.contact.server and not first.contact.server.peers
 
 
 def test_callers_that_say_nothing_are_dropped_in_time_and_named_once(
     first: First, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(heartbeat_link, "GREETING_SECONDS", 0.3)
+    monkeypatch.setattr(heartbeat_link, "HANDSHAKE_SECONDS", 0.3)
     silent = [first.caller() for _ in range(5)]
     first.until(lambda: all(_closed(each) for each in silent))
     assert len(first.notes) == 1
-    assert first.contact.centre and not first.contact.centre.strangers
+    assert first.contact.server and not first.contact.server.unauthenticated
 
 
 def test_a_crowd_of_strangers_does_not_keep_a_node_out(first: First) -> None:
     crowd = []
-    for _ in range(MOST_STRANGERS + 20):
+    for _ in range(MAX_UNAUTHENTICATED + 20):
         crowd.append(first.caller())
         first.turn(0.001)
-    assert first.contact.centre
-    first.until(lambda: len(first.contact.centre.strangers) <= MOST_STRANGERS)  # type: ignore[union-attr]
+    assert first.contact.server
+    first.until(lambda: len(first.contact.server.unauthenticated) <= MAX_UNAUTHENTICATED)  # type: ignore[union-attr]
     node = first.node()
     assert node
     assert len(first.notes) == 2  # of the crowd, and of the node that joined
@@ -249,13 +175,13 @@ def test_a_crowd_of_strangers_does_not_keep_a_node_out(first: First) -> None:
 def test_an_impostor_in_the_place_of_the_first_node_costs_a_caller_seconds_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(heartbeat_link, "CALL_SECONDS", 0.5)
+    monkeypatch.setattr(heartbeat_link, "CONNECT_SECONDS", 0.5)
     for said in (b"[" * 70_000 + b"\n", b"", b"n\n" + b"0" * 65 + b"{}\n", b"\xff" * 400 + b"\n"):
         with socket.create_server(("127.0.0.1", 0)) as impostor:
             began = time.monotonic()
             caller = threading.Thread(
                 target=lambda: found.append(  # noqa: B023 (joined in this turn)
-                    call("127.0.0.1", impostor.getsockname()[1], TOKEN, "node2")
+                    connect("127.0.0.1", impostor.getsockname()[1], TOKEN, "node2")
                 )
             )
             found: list[Peer | None] = []

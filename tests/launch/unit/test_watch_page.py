@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from playrunner.training.ssh.run_view import Run
-from playrunner.training.ssh.watch import Snapshot, page
+from playrunner.training.runs.run import Run
+from playrunner.training.screen.watch_page import Snapshot, page
 
 
 def test_a_page_that_is_too_short_shows_what_goes_on_and_counts_the_rest() -> None:

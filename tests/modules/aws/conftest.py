@@ -11,7 +11,7 @@ pytest.importorskip("moto")
 
 from playrunner.sandbox.aws.api import process
 from tests.support.aws import permissions
-from tests.support.aws.module_stage import Stage
+from tests.support.aws.module_stage import AwsStage
 from tests.support.aws.sandbox import PretendAws
 
 
@@ -25,9 +25,9 @@ def pretend_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PretendAws
 @pytest.fixture
 def stage(
     pretend_aws: PretendAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Stage]:
+) -> Iterator[AwsStage]:
     monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
     pretend_aws.control("POST", "reset")
     pretend_aws.delays(**{"*": 0.05})
-    yield Stage(pretend_aws, tmp_path)
+    yield AwsStage(pretend_aws, tmp_path)
     permissions.check(pretend_aws.calls())

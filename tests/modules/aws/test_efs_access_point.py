@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 
 STORE = {"name": "store", "aws.efs_filesystem": {"name": "data"}, "register": "store"}
 
@@ -21,12 +21,12 @@ def point(path: str = "/jobs", **more: Any) -> dict[str, Any]:
     }
 
 
-def test_it_keeps_its_promise(stage: Stage) -> None:
+def test_it_keeps_its_promise(stage: AwsStage) -> None:
     number = stage.play([STORE]).values["store"]["FileSystemId"]
     keeps_its_promise(stage, point(file_system=number))
 
 
-def test_its_folder_belongs_to_the_user_that_enters(stage: Stage) -> None:
+def test_its_folder_belongs_to_the_user_that_enters(stage: AwsStage) -> None:
     assert stage.play([STORE, point(uid=1234, gid=99, permissions="0700")]).code == 0
     (found,) = stage.aws.client("efs").describe_access_points()["AccessPoints"]
     assert found["PosixUser"] == {"Uid": 1234, "Gid": 99}
@@ -36,13 +36,13 @@ def test_its_folder_belongs_to_the_user_that_enters(stage: Stage) -> None:
     }
 
 
-def test_another_folder_needs_another_name(stage: Stage) -> None:
+def test_another_folder_needs_another_name(stage: AwsStage) -> None:
     stage.play([STORE, point()])
     run = stage.play([STORE, point("/other")])
     assert run.code == 2 and "cannot be changed to '/other'" in run.messages
 
 
-def test_it_goes_before_its_file_system(stage: Stage) -> None:
+def test_it_goes_before_its_file_system(stage: AwsStage) -> None:
     stage.play([STORE, point()])
     mark = len(stage.aws.calls())
     assert stage.delete([STORE, point()]).code == 0

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 
 
 def store(**more: Any) -> dict[str, Any]:
     return {"name": "store", "aws.efs_filesystem": {"name": "data", **more}, "register": "store"}
 
 
-def test_it_keeps_its_promise(stage: Stage) -> None:
+def test_it_keeps_its_promise(stage: AwsStage) -> None:
     def foreign() -> None:
         stage.aws.client("efs").create_file_system(CreationToken="data", Encrypted=True)
 
     keeps_its_promise(stage, store(), store(infrequent_after_days=30), foreign=foreign)
 
 
-def test_it_is_encrypted_and_as_fast_as_it_is_used(stage: Stage) -> None:
+def test_it_is_encrypted_and_as_fast_as_it_is_used(stage: AwsStage) -> None:
     made = stage.play([store()]).values["store"]
     (found,) = stage.aws.client("efs").describe_file_systems()["FileSystems"]
     assert (found["Encrypted"], found["ThroughputMode"], found["PerformanceMode"]) == (
@@ -31,7 +31,7 @@ def test_it_is_encrypted_and_as_fast_as_it_is_used(stage: Stage) -> None:
     assert made["DNSName"] == f"{found['FileSystemId']}.efs.us-west-2.amazonaws.com"
 
 
-def test_files_nobody_reads_move_to_the_cheaper_class_and_back(stage: Stage) -> None:
+def test_files_nobody_reads_move_to_the_cheaper_class_and_back(stage: AwsStage) -> None:
     efs = stage.aws.client("efs")
     number = stage.play([store(infrequent_after_days=1, backup=True)]).values["store"][
         "FileSystemId"
@@ -46,7 +46,7 @@ def test_files_nobody_reads_move_to_the_cheaper_class_and_back(stage: Stage) -> 
     assert efs.describe_lifecycle_configuration(FileSystemId=number)["LifecyclePolicies"] == []
 
 
-def test_throughput_and_backup_are_changed_in_place(stage: Stage) -> None:
+def test_throughput_and_backup_are_changed_in_place(stage: AwsStage) -> None:
     first = stage.play([store()]).values["store"]
     run = stage.play([store(throughput="provisioned", throughput_mibps=64, backup=True)])
     assert run.code == 0, run.messages
@@ -58,20 +58,20 @@ def test_throughput_and_backup_are_changed_in_place(stage: Stage) -> None:
     ).changed
 
 
-def test_what_is_fixed_at_creation_is_said_so_also_by_check(stage: Stage) -> None:
+def test_what_is_fixed_at_creation_is_said_so_also_by_check(stage: AwsStage) -> None:
     stage.play([store()])
     for check in (True, False):
         run = stage.play([store(encrypted=False)], check=check)
         assert run.code == 2 and "cannot be changed" in run.messages
 
 
-def test_an_answer_that_was_lost_leaves_one(stage: Stage) -> None:
+def test_an_answer_that_was_lost_leaves_one(stage: AwsStage) -> None:
     stage.aws.fault("lost", service="efs", action="CreateFileSystem", times=1)
     assert stage.play([store()]).code == 0
     assert len(stage.aws.client("efs").describe_file_systems()["FileSystems"]) == 1
 
 
-def test_it_can_be_taken_away_while_it_is_being_made(stage: Stage) -> None:
+def test_it_can_be_taken_away_while_it_is_being_made(stage: AwsStage) -> None:
     stage.aws.delays(efs__file_system=0.5)
     tags = [{"Key": "playrunner:cluster", "Value": "demo"}]
     stage.aws.client("efs").create_file_system(CreationToken="data", Encrypted=True, Tags=tags)
@@ -79,7 +79,7 @@ def test_it_can_be_taken_away_while_it_is_being_made(stage: Stage) -> None:
     assert stage.aws.client("efs").describe_file_systems()["FileSystems"] == []
 
 
-def test_addresses_that_no_step_speaks_of_any_more_go_with_it(stage: Stage) -> None:
+def test_addresses_that_no_step_speaks_of_any_more_go_with_it(stage: AwsStage) -> None:
     number = stage.play([store()]).values["store"]["FileSystemId"]
     efs = stage.aws.client("efs")
     for subnet in stage.aws.network()[1]:

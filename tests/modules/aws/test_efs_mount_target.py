@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 
 STORE = {"name": "store", "aws.efs_filesystem": {"name": "data"}, "register": "store"}
 
@@ -21,7 +21,7 @@ def door(subnet: str, *groups: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def network(stage: Stage) -> tuple[list[str], list[str]]:
+def network(stage: AwsStage) -> tuple[list[str], list[str]]:
     vpc, subnets = stage.aws.network()
     ec2 = stage.aws.client("ec2")
     groups = [
@@ -31,7 +31,7 @@ def network(stage: Stage) -> tuple[list[str], list[str]]:
     return subnets, groups
 
 
-def test_it_is_there_answers_its_groups_and_goes(stage: Stage) -> None:
+def test_it_is_there_answers_its_groups_and_goes(stage: AwsStage) -> None:
     (subnet, _), (one, two) = network(stage)
     assert stage.play([STORE, door(subnet, one)], check=True).statuses["door"] == "unknown"
     made = stage.play([STORE, door(subnet, one)])
@@ -50,7 +50,7 @@ def test_it_is_there_answers_its_groups_and_goes(stage: Stage) -> None:
     assert stage.aws.client("ec2").describe_network_interfaces()["NetworkInterfaces"] == []
 
 
-def test_it_keeps_its_promise(stage: Stage) -> None:
+def test_it_keeps_its_promise(stage: AwsStage) -> None:
     (subnet, _), (one, two) = network(stage)
     assert stage.play([STORE]).code == 0
     number = stage.aws.client("efs").describe_file_systems()["FileSystems"][0]["FileSystemId"]
@@ -68,7 +68,7 @@ def test_it_keeps_its_promise(stage: Stage) -> None:
     keeps_its_promise(stage, step(one), step(two))
 
 
-def test_all_zones_are_made_side_by_side_from_few_reads(stage: Stage) -> None:
+def test_all_zones_are_made_side_by_side_from_few_reads(stage: AwsStage) -> None:
     subnets, groups = network(stage)
     steps = [STORE, door("{{ item }}", groups[0], loop=subnets)]
     assert stage.play(steps).code == 0
@@ -82,7 +82,7 @@ def test_all_zones_are_made_side_by_side_from_few_reads(stage: Stage) -> None:
     ]
 
 
-def test_a_second_one_in_a_zone_is_refused_in_plain_words(stage: Stage) -> None:
+def test_a_second_one_in_a_zone_is_refused_in_plain_words(stage: AwsStage) -> None:
     (subnet, _), (group, _) = network(stage)
     ec2 = stage.aws.client("ec2")
     vpc = ec2.describe_subnets(SubnetIds=[subnet])["Subnets"][0]["VpcId"]
@@ -94,7 +94,7 @@ def test_a_second_one_in_a_zone_is_refused_in_plain_words(stage: Stage) -> None:
     assert run.code == 2 and "one per zone" in run.messages and subnet in run.messages
 
 
-def test_that_of_a_file_system_which_is_not_ours_is_left_alone(stage: Stage) -> None:
+def test_that_of_a_file_system_which_is_not_ours_is_left_alone(stage: AwsStage) -> None:
     (subnet, _), (group, _) = network(stage)
     efs = stage.aws.client("efs")
     stage.aws.delays(**{"*": 0.0})
@@ -109,5 +109,5 @@ def test_that_of_a_file_system_which_is_not_ours_is_left_alone(stage: Stage) -> 
         },
     }
     run = stage.play([step])
-    assert run.code == 2 and "does not carry the mark" in run.messages
+    assert run.code == 2 and "is not tagged" in run.messages
     assert not stage.delete([step]).gone

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.aws.eks import Ground
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.eks import EksNetwork
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 
 WHO = "arn:aws:iam::123456789012:role/operators"
 
@@ -17,8 +17,8 @@ def entry(**more: Any) -> dict[str, Any]:
     }
 
 
-def test_it_keeps_its_promise(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_it_keeps_its_promise(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
 
     def foreign():
         return stage.aws.client("eks").create_access_entry(clusterName="lab", principalArn=WHO)
@@ -34,8 +34,8 @@ def test_it_keeps_its_promise(stage: Stage) -> None:
     keeps_its_promise(stage, one, other, before=[ground.cluster()], foreign=foreign)
 
 
-def test_declared_policies_are_all_there_are(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_declared_policies_are_all_there_are(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     stage.play(
         [ground.cluster(), entry(policies=["AmazonEKSClusterAdminPolicy", "AmazonEKSViewPolicy"])]
     )
@@ -57,8 +57,8 @@ def test_declared_policies_are_all_there_are(stage: Stage) -> None:
     }
 
 
-def test_an_entry_that_was_left_without_its_policies_gets_them(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_an_entry_that_was_left_without_its_policies_gets_them(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     stage.aws.fault("error", service="eks", action="AssociateAccessPolicy", status=400, times=1)
     steps = [ground.cluster(), entry(policies=["AmazonEKSViewPolicy"])]
     assert stage.play(steps).code == 2
@@ -66,8 +66,8 @@ def test_an_entry_that_was_left_without_its_policies_gets_them(stage: Stage) -> 
     assert not stage.play(steps).changed
 
 
-def test_pod_identity_keeps_its_promise(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_pod_identity_keeps_its_promise(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     roles = [stage.aws.role(name, "pods.eks.amazonaws.com") for name in ("one", "two")]
 
     def association(role: str) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.support.aws.eks import Ground
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.eks import EksNetwork
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 
 
-def test_it_keeps_its_promise(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_it_keeps_its_promise(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     foreign = lambda: stage.aws.client("eks").create_addon(clusterName="lab", addonName="vpc-cni")  # noqa: E731
     one = ground.addon("vpc-cni", version="v1.19.5-eksbuild.1")
     other = ground.addon(
@@ -19,8 +19,8 @@ def test_it_keeps_its_promise(stage: Stage) -> None:
     keeps_its_promise(stage, one, other, before=[ground.cluster()], foreign=foreign)
 
 
-def test_one_that_needs_nodes_is_well_once_there_are_some(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_one_that_needs_nodes_is_well_once_there_are_some(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     run = stage.play(
         [ground.cluster(), ground.nodegroup(), ground.addon("coredns", after="{{ nodes }}")]
     )
@@ -28,15 +28,15 @@ def test_one_that_needs_nodes_is_well_once_there_are_some(stage: Stage) -> None:
     assert run.values["coredns"]["status"] == "ACTIVE"
 
 
-def test_one_that_need_not_be_well_is_not_waited_for(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_one_that_need_not_be_well_is_not_waited_for(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     run = stage.play([ground.cluster(), ground.addon("coredns", healthy=False)])
     assert run.code == 0 and run.values["coredns"]["status"] == "DEGRADED"
     assert stage.delete([ground.cluster(), ground.addon("coredns")]).code == 0
 
 
-def test_a_failure_says_why_and_the_next_run_begins_anew(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_a_failure_says_why_and_the_next_run_begins_anew(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     stage.aws.fault(
         "fails_later",
         service="eks",

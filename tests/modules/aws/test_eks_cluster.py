@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.aws.eks import Ground
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.eks import EksNetwork
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 from tests.support.aws.sandbox import refused
 
 
-def described(stage: Stage) -> dict[str, Any]:
+def described(stage: AwsStage) -> dict[str, Any]:
     return dict(stage.aws.client("eks").describe_cluster(name="lab")["cluster"])
 
 
-def test_it_keeps_its_promise(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_it_keeps_its_promise(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
 
     def foreign() -> None:
         eks = stage.aws.client("eks")
@@ -30,8 +30,8 @@ def test_it_keeps_its_promise(stage: Stage) -> None:
     keeps_its_promise(stage, ground.cluster(), other, foreign=foreign)
 
 
-def test_it_is_as_declared(stage: Stage) -> None:
-    run = stage.play([Ground(stage).cluster(logging=["audit", "api"])])
+def test_it_is_as_declared(stage: AwsStage) -> None:
+    run = stage.play([EksNetwork(stage).cluster(logging=["audit", "api"])])
     assert run.code == 0, run.messages
     found = described(stage)
     assert (
@@ -48,8 +48,8 @@ def test_it_is_as_declared(stage: Stage) -> None:
     )
 
 
-def test_it_is_upgraded_one_minor_version_at_a_time(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_it_is_upgraded_one_minor_version_at_a_time(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     stage.play([ground.cluster(version="1.32")])
     mark = len(stage.aws.calls())
     run = stage.play([ground.cluster(version="1.34", logging=["api"])])
@@ -59,16 +59,16 @@ def test_it_is_upgraded_one_minor_version_at_a_time(stage: Stage) -> None:
     assert asked == ["UpdateClusterConfig", "UpdateClusterVersion", "UpdateClusterVersion"]
 
 
-def test_going_back_is_refused_before_anything_is_asked(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_going_back_is_refused_before_anything_is_asked(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     stage.play([ground.cluster()])
     for check in (True, False):
         run = stage.play([ground.cluster(version="1.32")], check=check)
         assert run.code == 2 and "never goes back" in run.messages and "1.33" in run.messages
 
 
-def test_a_cluster_that_is_being_made_is_waited_for(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_a_cluster_that_is_being_made_is_waited_for(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     stage.aws.delays(eks__cluster__create=1.0)
     tags = {"playrunner:cluster": "demo"}
     stage.aws.client("eks").create_cluster(
@@ -82,8 +82,8 @@ def test_a_cluster_that_is_being_made_is_waited_for(stage: Stage) -> None:
     assert run.statuses == {"cluster": "ok"}, run.messages
 
 
-def test_a_failure_says_why_and_the_next_run_begins_anew(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_a_failure_says_why_and_the_next_run_begins_anew(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     stage.aws.fault(
         "fails_later",
         service="eks",
@@ -99,8 +99,8 @@ def test_a_failure_says_why_and_the_next_run_begins_anew(stage: Stage) -> None:
     assert described(stage)["status"] == "ACTIVE"
 
 
-def test_lost_answers_leave_one_cluster_and_take_it_away(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_lost_answers_leave_one_cluster_and_take_it_away(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     stage.aws.fault("lost", service="eks", action="CreateCluster", times=1)
     assert stage.play([ground.cluster()]).code == 0
     stage.aws.fault("lost", service="eks", action="DeleteCluster", times=1)
@@ -108,6 +108,6 @@ def test_lost_answers_leave_one_cluster_and_take_it_away(stage: Stage) -> None:
     assert refused(lambda: described(stage)) == "ResourceNotFoundException"
 
 
-def test_an_unknown_log_is_refused(stage: Stage) -> None:
-    run = stage.play([Ground(stage).cluster(logging=["apis"])])
+def test_an_unknown_log_is_refused(stage: AwsStage) -> None:
+    run = stage.play([EksNetwork(stage).cluster(logging=["apis"])])
     assert run.code == 2 and "no control-plane log apis" in run.messages

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.aws.eks import ZONES, Ground
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.eks import ZONES, EksNetwork
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 
 
-def described(stage: Stage) -> dict[str, Any]:
+def described(stage: AwsStage) -> dict[str, Any]:
     return dict(
         stage.aws.client("eks").describe_nodegroup(clusterName="lab", nodegroupName="workers")[
             "nodegroup"
@@ -17,8 +17,8 @@ def described(stage: Stage) -> dict[str, Any]:
     )
 
 
-def test_it_keeps_its_promise(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_it_keeps_its_promise(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     taint = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
     one = ground.nodegroup(labels={"role": "cpu-worker", "old": "yes"}, taints=[taint])
     other = ground.nodegroup(
@@ -30,8 +30,8 @@ def test_it_keeps_its_promise(stage: Stage) -> None:
     keeps_its_promise(stage, one, other, before=[ground.cluster()])
 
 
-def test_a_node_group_of_somebody_else_is_refused(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_a_node_group_of_somebody_else_is_refused(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     stage.play([ground.cluster()])
     stage.aws.client("eks").create_nodegroup(
         clusterName="lab",
@@ -40,11 +40,11 @@ def test_a_node_group_of_somebody_else_is_refused(stage: Stage) -> None:
         nodeRole=ground.node_role,
     )
     run = stage.play([ground.cluster(), ground.nodegroup()])
-    assert run.code == 2 and "does not carry the mark" in run.messages
+    assert run.code == 2 and "is not tagged" in run.messages
 
 
-def test_labels_taints_and_sizes_are_mended_in_place(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_labels_taints_and_sizes_are_mended_in_place(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     taint = {"key": "gpu", "value": "yes", "effect": "NO_SCHEDULE"}
     stage.play([ground.cluster(), ground.nodegroup(labels={"a": "1", "b": "2"}, taints=[taint])])
     run = stage.play([ground.cluster(), ground.nodegroup(labels={"b": "3"}, taints=[], max_size=5)])
@@ -57,8 +57,8 @@ def test_labels_taints_and_sizes_are_mended_in_place(stage: Stage) -> None:
     )
 
 
-def test_how_many_there_are_is_left_to_whoever_scales_it(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_how_many_there_are_is_left_to_whoever_scales_it(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     steps = [ground.cluster(), ground.nodegroup(desired_size=None)]
     assert stage.play(steps).code == 0
     assert described(stage)["scalingConfig"]["desiredSize"] == 1
@@ -69,8 +69,8 @@ def test_how_many_there_are_is_left_to_whoever_scales_it(stage: Stage) -> None:
     assert described(stage)["scalingConfig"]["desiredSize"] == 3
 
 
-def test_the_nodes_follow_the_clusters_version(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_the_nodes_follow_the_clusters_version(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     nodes = ground.nodegroup(version="{{ cluster.version }}")
     stage.play([ground.cluster(version="1.32"), nodes])
     run = stage.play([ground.cluster(version="1.33"), nodes])
@@ -78,8 +78,8 @@ def test_the_nodes_follow_the_clusters_version(stage: Stage) -> None:
     assert described(stage)["version"] == "1.33"
 
 
-def test_what_is_fixed_is_refused_with_the_remedy_and_replaced_when_asked(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_what_is_fixed_is_refused_with_the_remedy_and_replaced_when_asked(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     stage.play([ground.cluster(), ground.nodegroup()])
     other = {"instance_types": ["m5.xlarge"], "capacity_type": "SPOT"}
     for check in (True, False):
@@ -94,8 +94,8 @@ def test_what_is_fixed_is_refused_with_the_remedy_and_replaced_when_asked(stage:
     )
 
 
-def test_a_zone_without_capacity_is_left_for_the_next(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_a_zone_without_capacity_is_left_for_the_next(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     for zone in ZONES[:2]:
         stage.aws.fault("insufficient_capacity", zone=zone, instance_type="m5.large")
     steps = [ground.cluster(), ground.nodegroup(one_zone=True)]
@@ -106,8 +106,8 @@ def test_a_zone_without_capacity_is_left_for_the_next(stage: Stage) -> None:
     assert not stage.play(steps).changed
 
 
-def test_no_zone_with_capacity_is_a_failure_with_the_services_own_reason(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_no_zone_with_capacity_is_a_failure_with_the_services_own_reason(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     for zone in ZONES:
         stage.aws.fault("insufficient_capacity", zone=zone, instance_type="m5.large")
     steps = [ground.cluster(), ground.nodegroup(one_zone=True)]
@@ -122,8 +122,8 @@ def test_no_zone_with_capacity_is_a_failure_with_the_services_own_reason(stage: 
     assert again.code == 0, again.messages
 
 
-def test_nodes_that_cannot_join_are_not_tried_elsewhere(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_nodes_that_cannot_join_are_not_tried_elsewhere(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     stage.aws.fault(
         "fails_later",
         service="eks",
@@ -136,8 +136,8 @@ def test_nodes_that_cannot_join_are_not_tried_elsewhere(stage: Stage) -> None:
     assert len(stage.aws.calls("CreateNodegroup")) == 1
 
 
-def test_lost_answers_leave_one_node_group_and_take_it_away(stage: Stage) -> None:
-    ground = Ground(stage)
+def test_lost_answers_leave_one_node_group_and_take_it_away(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
     steps = [ground.cluster(), ground.nodegroup()]
     for action in ("CreateNodegroup", "DeleteNodegroup"):
         stage.aws.fault("lost", service="eks", action=action, times=1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.aws.module_stage import Stage
+from tests.support.aws.module_stage import AwsStage
 
 ROOT = Path(__file__).parents[3]
 ROLE = [{"import_role": {"name": "eks"}}]
@@ -25,7 +25,7 @@ def variables(name: str) -> dict[str, Any]:
     return dict(yaml.safe_load((ROOT / "inventories" / f"{name}.yaml").read_text())["all"]["vars"])
 
 
-def made(stage: Stage, name: str, **more: Any) -> dict[str, Any]:
+def made(stage: AwsStage, name: str, **more: Any) -> dict[str, Any]:
     """The variant's one node group, after two runs of which the second changes nothing."""
     given = {**variables(name), **more}
     run = stage.play(ROLE, **given)
@@ -39,14 +39,14 @@ def made(stage: Stage, name: str, **more: Any) -> dict[str, Any]:
     )
 
 
-def zones_of(stage: Stage, subnets: list[str]) -> set[str]:
+def zones_of(stage: AwsStage, subnets: list[str]) -> set[str]:
     return {
         one["AvailabilityZone"]
         for one in stage.aws.client("ec2").describe_subnets(SubnetIds=subnets)["Subnets"]
     }
 
 
-def leaves_nothing(stage: Stage, name: str, **more: Any) -> None:
+def leaves_nothing(stage: AwsStage, name: str, **more: Any) -> None:
     given = {**variables(name), **more}
     removed = stage.delete(ROLE, **given)
     assert removed.code == 0, removed.text
@@ -64,7 +64,7 @@ def leaves_nothing(stage: Stage, name: str, **more: Any) -> None:
     assert stage.aws.client("logs", given["aws_region"]).describe_log_groups()["logGroups"] == []
 
 
-def test_gpu_on_spot_in_all_zones(stage: Stage) -> None:
+def test_gpu_on_spot_in_all_zones(stage: AwsStage) -> None:
     group = made(stage, "eks-gpu")
     assert (group["clusterName"], group["capacityType"], group["instanceTypes"]) == (
         "torchelastic",
@@ -91,7 +91,7 @@ def test_gpu_on_spot_in_all_zones(stage: Stage) -> None:
     [("trn1.32xlarge", "trn1-32xl-ng1", 8), ("trn1n.32xlarge", "trn1n-32xl-ng1", 16)],
 )
 def test_trainium_in_one_zone_with_every_card(
-    stage: Stage, kind: str, name: str, cards: int
+    stage: AwsStage, kind: str, name: str, cards: int
 ) -> None:
     group = made(stage, "eks-trainium", trainium_type=kind)
     ec2 = stage.aws.client("ec2")
@@ -115,7 +115,7 @@ def test_trainium_in_one_zone_with_every_card(
     leaves_nothing(stage, "eks-trainium", trainium_type=kind)
 
 
-def test_trainium_where_there_is_none_names_the_regions(stage: Stage) -> None:
+def test_trainium_where_there_is_none_names_the_regions(stage: AwsStage) -> None:
     elsewhere = {**variables("eks-trainium"), "aws_region": "eu-west-1"}
     run = stage.play([{"debug": {"msg": "{{ network_zone_ids }}"}}], **elsewhere)
     assert run.code == 2 and "us-west-2" in run.messages and "us-east-1" in run.messages
@@ -129,7 +129,7 @@ def test_trainium_where_there_is_none_names_the_regions(stage: Stage) -> None:
     assert done == [], "nothing is made"
 
 
-def test_cpu_with_a_role_for_its_service_account(stage: Stage) -> None:
+def test_cpu_with_a_role_for_its_service_account(stage: AwsStage) -> None:
     group = made(stage, "eks-cpu")
     assert group["labels"] == {"role": "cpu-worker"} and group["scalingConfig"] == {
         "minSize": 2,
@@ -158,7 +158,7 @@ def test_cpu_with_a_role_for_its_service_account(stage: Stage) -> None:
     leaves_nothing(stage, "eks-cpu")
 
 
-def test_a_cluster_of_somebody_else_gets_nodes_and_stays_as_it_was(stage: Stage) -> None:
+def test_a_cluster_of_somebody_else_gets_nodes_and_stays_as_it_was(stage: AwsStage) -> None:
     assert stage.play(ROLE, **variables("eks-cpu")).code == 0
     eks = stage.aws.client("eks", "us-east-1")
     before = eks.describe_cluster(name="pytorch-training-cluster")["cluster"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from playrunner.modules.aws._eks_points import principal
-from tests.support.aws.module_stage import Stage
+from tests.support.aws.module_stage import AwsStage
 
 
-def verified(stage: Stage, **more: Any) -> list[str]:
+def verified(stage: AwsStage, **more: Any) -> list[str]:
     run = stage.play(
         [{"name": "look", "aws.eks_verify": {"name": "theirs", **more}, "register": "found"}]
     )
@@ -16,7 +16,7 @@ def verified(stage: Stage, **more: Any) -> list[str]:
     return list(run.values["look"]["problems"])
 
 
-def cluster(stage: Stage, **more: Any) -> dict[str, Any]:
+def cluster(stage: AwsStage, **more: Any) -> dict[str, Any]:
     _, subnets = stage.aws.network()
     made = stage.aws.cluster(subnets, "theirs", accessConfig={"authenticationMode": "API"}, **more)
     caller = stage.aws.client("sts").get_caller_identity()["Arn"]
@@ -26,7 +26,7 @@ def cluster(stage: Stage, **more: Any) -> dict[str, Any]:
     return made
 
 
-def test_a_sound_cluster_has_no_problems(stage: Stage) -> None:
+def test_a_sound_cluster_has_no_problems(stage: AwsStage) -> None:
     made = cluster(stage, version="1.33")
     stage.aws.nodegroup("theirs", made["resourcesVpcConfig"]["subnetIds"])
     issuer = made["identity"]["oidc"]["issuer"]
@@ -36,7 +36,7 @@ def test_a_sound_cluster_has_no_problems(stage: Stage) -> None:
     assert verified(stage, vpc_id=made["resourcesVpcConfig"]["vpcId"], nodes=2) == []
 
 
-def test_every_problem_is_told_at_once_with_its_remedy(stage: Stage) -> None:
+def test_every_problem_is_told_at_once_with_its_remedy(stage: AwsStage) -> None:
     made = cluster(stage, version="1.33")
     eks, ec2 = stage.aws.client("eks"), stage.aws.client("ec2")
     caller = stage.aws.client("sts").get_caller_identity()["Arn"]
@@ -65,7 +65,7 @@ def test_every_problem_is_told_at_once_with_its_remedy(stage: Stage) -> None:
         assert any(words in problem for problem in told), (words, told)
 
 
-def test_a_private_endpoint_needs_somebody_inside(stage: Stage) -> None:
+def test_a_private_endpoint_needs_somebody_inside(stage: AwsStage) -> None:
     made = cluster(stage)
     eks = stage.aws.client("eks")
     eks.update_cluster_config(
@@ -80,19 +80,19 @@ def test_a_private_endpoint_needs_somebody_inside(stage: Stage) -> None:
     assert not any("endpoint" in problem for problem in verified(stage, from_inside=True))
 
 
-def test_a_dear_version_is_noted_but_no_problem(stage: Stage) -> None:
+def test_a_dear_version_is_noted_but_no_problem(stage: AwsStage) -> None:
     cluster(stage, version="1.29")
     run = stage.play([{"name": "look", "aws.eks_verify": {"name": "theirs"}}])
     assert "extended support" in run.values["look"]["notes"][0]
     assert not any("support" in problem for problem in run.values["look"]["problems"])
 
 
-def test_a_cluster_that_is_not_there_is_named_with_those_that_are(stage: Stage) -> None:
+def test_a_cluster_that_is_not_there_is_named_with_those_that_are(stage: AwsStage) -> None:
     (problem,) = verified(stage)
     assert "no cluster theirs in us-west-2" in problem and "there are: none" in problem
 
 
-def test_problems_stop_what_would_be_built_on_the_cluster(stage: Stage) -> None:
+def test_problems_stop_what_would_be_built_on_the_cluster(stage: AwsStage) -> None:
     steps = [
         {"name": "look", "aws.eks_verify": {"name": "theirs"}, "register": "found"},
         {

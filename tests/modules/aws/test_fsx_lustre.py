@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 
 
 def fast(subnet: str, **more: Any) -> dict[str, Any]:
@@ -22,15 +22,15 @@ def fast(subnet: str, **more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def subnet(stage: Stage) -> str:
+def subnet(stage: AwsStage) -> str:
     return stage.aws.network()[1][0]
 
 
-def test_it_keeps_its_promise(stage: Stage, subnet: str) -> None:
+def test_it_keeps_its_promise(stage: AwsStage, subnet: str) -> None:
     keeps_its_promise(stage, fast(subnet), fast(subnet, capacity_gib=4800))
 
 
-def test_it_is_made_as_declared_and_says_how_to_mount_it(stage: Stage, subnet: str) -> None:
+def test_it_is_made_as_declared_and_says_how_to_mount_it(stage: AwsStage, subnet: str) -> None:
     wish = {
         "backup_days": 1,
         "backup_time": "00:00",
@@ -56,7 +56,7 @@ def test_it_is_made_as_declared_and_says_how_to_mount_it(stage: Stage, subnet: s
     assert made["LustreConfiguration"]["MountName"] == lustre["MountName"]
 
 
-def test_size_and_speed_change_one_after_the_other(stage: Stage, subnet: str) -> None:
+def test_size_and_speed_change_one_after_the_other(stage: AwsStage, subnet: str) -> None:
     number = stage.play([fast(subnet)]).values["fast"]["FileSystemId"]
     run = stage.play([fast(subnet, capacity_gib=2400, throughput_per_tib=100, compression="LZ4")])
     assert run.code == 0, run.messages
@@ -66,7 +66,7 @@ def test_size_and_speed_change_one_after_the_other(stage: Stage, subnet: str) ->
     assert len(stage.aws.calls("UpdateFileSystem")) == 2
 
 
-def test_it_does_not_shrink_and_does_not_change_its_kind(stage: Stage, subnet: str) -> None:
+def test_it_does_not_shrink_and_does_not_change_its_kind(stage: AwsStage, subnet: str) -> None:
     stage.play([fast(subnet, capacity_gib=2400)])
     assert "cannot shrink" in stage.play([fast(subnet)]).messages
     other = stage.play(
@@ -94,14 +94,14 @@ def test_it_does_not_shrink_and_does_not_change_its_kind(stage: Stage, subnet: s
     ],
 )
 def test_what_does_not_exist_is_found_by_check(
-    stage: Stage, subnet: str, wish: dict[str, Any], said: str
+    stage: AwsStage, subnet: str, wish: dict[str, Any], said: str
 ) -> None:
     run = stage.play([fast(subnet, **wish)], check=True)
     assert run.code and said in run.messages
 
 
 def test_a_failure_tells_the_service_s_own_reason_and_can_be_deleted(
-    stage: Stage, subnet: str
+    stage: AwsStage, subnet: str
 ) -> None:
     stage.aws.fault(
         "fails_later",
@@ -117,14 +117,14 @@ def test_a_failure_tells_the_service_s_own_reason_and_can_be_deleted(
     assert stage.aws.client("fsx").describe_file_systems()["FileSystems"] == []
 
 
-def test_a_lost_answer_leaves_one(stage: Stage, subnet: str) -> None:
+def test_a_lost_answer_leaves_one(stage: AwsStage, subnet: str) -> None:
     stage.aws.fault("lost", service="fsx", action="CreateFileSystem", times=1)
     run = stage.play([fast(subnet)])
     assert run.code == 0, run.messages
     assert len(stage.aws.client("fsx").describe_file_systems()["FileSystems"]) == 1
 
 
-def test_it_can_be_taken_away_while_it_is_being_made(stage: Stage, subnet: str) -> None:
+def test_it_can_be_taken_away_while_it_is_being_made(stage: AwsStage, subnet: str) -> None:
     stage.aws.delays(fsx__file_system__create=0.5)
     tags = [{"Key": "playrunner:cluster", "Value": "demo"}, {"Key": "Name", "Value": "fast"}]
     stage.aws.client("fsx").create_file_system(
@@ -139,7 +139,7 @@ def test_it_can_be_taken_away_while_it_is_being_made(stage: Stage, subnet: str) 
     assert stage.aws.client("fsx").describe_file_systems()["FileSystems"] == []
 
 
-def test_a_bucket_shown_as_files_is_fixed_at_creation(stage: Stage, subnet: str) -> None:
+def test_a_bucket_shown_as_files_is_fixed_at_creation(stage: AwsStage, subnet: str) -> None:
     linked = fast(subnet, import_path="s3://corpus/train", export_path="s3://corpus/out")
     assert stage.play([linked]).code == 0
     assert not stage.play([linked]).changed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 
 ARN = "arn:aws:iam::123456789012:policy/reading"
 
@@ -19,7 +19,7 @@ def policy(action: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def test_it_keeps_its_promise(stage: Stage) -> None:
+def test_it_keeps_its_promise(stage: AwsStage) -> None:
     def foreign() -> None:
         statement = {"Effect": "Allow", "Action": "s3:PutObject", "Resource": "*"}
         document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
@@ -33,7 +33,7 @@ def test_it_keeps_its_promise(stage: Stage) -> None:
     )
 
 
-def test_more_changes_than_iam_keeps_versions(stage: Stage) -> None:
+def test_more_changes_than_iam_keeps_versions(stage: AwsStage) -> None:
     for number in range(7):
         run = stage.play([policy(f"s3:Get{number}")])
         assert run.code == 0, run.messages
@@ -46,7 +46,7 @@ def test_more_changes_than_iam_keeps_versions(stage: Stage) -> None:
     assert stage.delete([policy("s3:Get6")]).code == 0
 
 
-def test_a_policy_goes_after_the_role_that_uses_it(stage: Stage) -> None:
+def test_a_policy_goes_after_the_role_that_uses_it(stage: AwsStage) -> None:
     user = {
         "name": "role",
         "aws.iam_role": {

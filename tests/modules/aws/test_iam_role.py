@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 from tests.support.aws.sandbox import refused
 
 TRUSTED = "eks.amazonaws.com"
@@ -16,14 +16,14 @@ def role(**more: Any) -> dict[str, Any]:
     return {"name": "role", "aws.iam_role": {"name": "control", "services": [TRUSTED], **more}}
 
 
-def attached(stage: Stage) -> list[str]:
+def attached(stage: AwsStage) -> list[str]:
     found = stage.aws.client("iam").list_attached_role_policies(RoleName="control")[
         "AttachedPolicies"
     ]
     return sorted(one["PolicyName"] for one in found)
 
 
-def test_it_keeps_its_promise(stage: Stage) -> None:
+def test_it_keeps_its_promise(stage: AwsStage) -> None:
     one = role(managed_policies=["AmazonEKSClusterPolicy"], inline_policies={"read": READ})
     other = role(
         managed_policies=["AmazonEKSVPCResourceController"],
@@ -34,7 +34,7 @@ def test_it_keeps_its_promise(stage: Stage) -> None:
     keeps_its_promise(stage, one, other, foreign=lambda: stage.aws.role("control", TRUSTED))
 
 
-def test_declared_managed_policies_are_all_there_are(stage: Stage) -> None:
+def test_declared_managed_policies_are_all_there_are(stage: AwsStage) -> None:
     stage.play(
         [role(managed_policies=["AmazonEKSClusterPolicy", "AmazonEKSVPCResourceController"])]
     )
@@ -45,7 +45,7 @@ def test_declared_managed_policies_are_all_there_are(stage: Stage) -> None:
     assert attached(stage) == ["AmazonEKSClusterPolicy"]
 
 
-def test_a_role_that_was_left_half_made_is_finished(stage: Stage) -> None:
+def test_a_role_that_was_left_half_made_is_finished(stage: AwsStage) -> None:
     stage.aws.fault("error", service="iam", action="AttachRolePolicy", status=400, times=1)
     declared = role(managed_policies=["AmazonEKSClusterPolicy"])
     assert stage.play([declared]).code == 2
@@ -53,7 +53,7 @@ def test_a_role_that_was_left_half_made_is_finished(stage: Stage) -> None:
     assert attached(stage) == ["AmazonEKSClusterPolicy"]
 
 
-def test_a_lost_answer_at_any_call_leaves_one_whole_role(stage: Stage) -> None:
+def test_a_lost_answer_at_any_call_leaves_one_whole_role(stage: AwsStage) -> None:
     declared = role(managed_policies=["AmazonEKSClusterPolicy"], inline_policies={"read": READ})
     for action in ("CreateRole", "AttachRolePolicy", "PutRolePolicy"):
         stage.aws.fault("lost", service="iam", action=action, times=1)
@@ -67,7 +67,7 @@ def test_a_lost_answer_at_any_call_leaves_one_whole_role(stage: Stage) -> None:
     assert refused(lambda: stage.aws.client("iam").get_role(RoleName="control")) == "NoSuchEntity"
 
 
-def test_what_others_hung_on_a_role_does_not_keep_it_from_going(stage: Stage) -> None:
+def test_what_others_hung_on_a_role_does_not_keep_it_from_going(stage: AwsStage) -> None:
     iam = stage.aws.client("iam")
     stage.play([role()])
     iam.put_role_policy(
@@ -82,12 +82,12 @@ def test_what_others_hung_on_a_role_does_not_keep_it_from_going(stage: Stage) ->
     assert iam.get_instance_profile(InstanceProfileName="by-hand")["InstanceProfile"]["Roles"] == []
 
 
-def test_a_role_says_who_may_assume_it(stage: Stage) -> None:
+def test_a_role_says_who_may_assume_it(stage: AwsStage) -> None:
     run = stage.play([{"name": "role", "aws.iam_role": {"name": "control"}}])
     assert run.code == 2 and "either services or trust" in run.messages
 
 
-def test_pods_may_tag_the_sessions_of_their_role(stage: Stage) -> None:
+def test_pods_may_tag_the_sessions_of_their_role(stage: AwsStage) -> None:
     stage.play(
         [{"name": "role", "aws.iam_role": {"name": "pods", "services": ["pods.eks.amazonaws.com"]}}]
     )

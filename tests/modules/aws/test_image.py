@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.support.aws.module_stage import Stage
+from tests.support.aws.module_stage import AwsStage
 
 PATH = "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/neuron/recommended/image_id"
 
 
-def test_the_image_behind_a_parameter(stage: Stage) -> None:
+def test_the_image_behind_a_parameter(stage: AwsStage) -> None:
     found = stage.play([{"name": "image", "aws.image": {"parameter": PATH}}], check=True).values[
         "image"
     ]
@@ -15,7 +15,7 @@ def test_the_image_behind_a_parameter(stage: Stage) -> None:
     assert found["Name"].startswith("amazon-eks-node-al2023-x86_64-neuron-1.33")
 
 
-def test_a_parameter_that_is_not_there(stage: Stage) -> None:
+def test_a_parameter_that_is_not_there(stage: AwsStage) -> None:
     run = stage.play([{"name": "image", "aws.image": {"parameter": PATH.replace("1.33", "1.17")}}])
     assert (
         run.code == 2
@@ -24,7 +24,7 @@ def test_a_parameter_that_is_not_there(stage: Stage) -> None:
     )
 
 
-def test_an_image_for_other_processors(stage: Stage) -> None:
+def test_an_image_for_other_processors(stage: AwsStage) -> None:
     arm = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-arm64"
     assert (
         "is for arm64, not x86_64"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 
 
 def role(name: str) -> dict[str, Any]:
@@ -22,14 +22,14 @@ def profile(role: str) -> dict[str, Any]:
     }
 
 
-def test_it_keeps_its_promise(stage: Stage) -> None:
+def test_it_keeps_its_promise(stage: AwsStage) -> None:
     foreign = lambda: stage.aws.client("iam").create_instance_profile(InstanceProfileName="nodes")  # noqa: E731
     keeps_its_promise(
         stage, profile("one"), profile("two"), before=[role("one"), role("two")], foreign=foreign
     )
 
 
-def test_a_profile_that_was_left_without_its_role_gets_it(stage: Stage) -> None:
+def test_a_profile_that_was_left_without_its_role_gets_it(stage: AwsStage) -> None:
     stage.aws.fault("error", service="iam", action="AddRoleToInstanceProfile", status=400, times=1)
     steps = [role("one"), profile("one")]
     assert stage.play(steps).code == 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.modules.aws.test_vpc import VPC
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 
 GATEWAY = {
     "name": "gateway",
@@ -12,7 +12,7 @@ GATEWAY = {
 }
 
 
-def test_a_gateway_keeps_its_promise(stage: Stage) -> None:
+def test_a_gateway_keeps_its_promise(stage: AwsStage) -> None:
     other = {
         **GATEWAY,
         "aws.internet_gateway": {**GATEWAY["aws.internet_gateway"], "tags": {"purpose": "test"}},
@@ -20,7 +20,7 @@ def test_a_gateway_keeps_its_promise(stage: Stage) -> None:
     keeps_its_promise(stage, GATEWAY, other, before=[VPC])
 
 
-def test_one_that_was_made_and_not_attached_is_attached_by_the_next_run(stage: Stage) -> None:
+def test_one_that_was_made_and_not_attached_is_attached_by_the_next_run(stage: AwsStage) -> None:
     stage.aws.fault("error", service="ec2", action="AttachInternetGateway", status=400, times=1)
     assert stage.play([VPC, GATEWAY]).code == 2
     run = stage.play([VPC, GATEWAY])
@@ -28,7 +28,7 @@ def test_one_that_was_made_and_not_attached_is_attached_by_the_next_run(stage: S
     assert len(stage.aws.client("ec2").describe_internet_gateways()["InternetGateways"]) == 1
 
 
-def test_one_that_was_detached_and_not_deleted_is_deleted_by_the_next_run(stage: Stage) -> None:
+def test_one_that_was_detached_and_not_deleted_is_deleted_by_the_next_run(stage: AwsStage) -> None:
     assert stage.play([VPC, GATEWAY]).code == 0
     stage.aws.fault("error", service="ec2", action="DeleteInternetGateway", status=400, times=1)
     assert stage.delete([VPC, GATEWAY]).code == 2

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 
 THEIRS = {
     "apiVersion": "v1",
@@ -51,7 +51,7 @@ def context(file: Path, **more: Any) -> dict[str, Any]:
     return {"name": "context", "aws.kubeconfig": declared}
 
 
-def test_it_keeps_its_promise(stage: Stage, file: Path) -> None:
+def test_it_keeps_its_promise(stage: AwsStage, file: Path) -> None:
     def foreign() -> None:
         file.parent.mkdir(exist_ok=True)
         file.write_text(
@@ -66,7 +66,7 @@ def test_it_keeps_its_promise(stage: Stage, file: Path) -> None:
     )
 
 
-def test_other_contexts_are_left_as_they_are(stage: Stage, file: Path) -> None:
+def test_other_contexts_are_left_as_they_are(stage: AwsStage, file: Path) -> None:
     file.parent.mkdir()
     file.write_text(yaml.safe_dump(THEIRS))
     assert stage.play([context(file, namespace="kubeflow")]).code == 0
@@ -84,7 +84,7 @@ def test_other_contexts_are_left_as_they_are(stage: Stage, file: Path) -> None:
     assert left == {key: value for key, value in THEIRS.items() if key != "current-context"}
 
 
-def test_only_its_owner_can_read_it_and_no_lock_is_left(stage: Stage, file: Path) -> None:
+def test_only_its_owner_can_read_it_and_no_lock_is_left(stage: AwsStage, file: Path) -> None:
     stage.play([context(file)])
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert [one.name for one in file.parent.iterdir()] == ["config"]
@@ -93,14 +93,14 @@ def test_only_its_owner_can_read_it_and_no_lock_is_left(stage: Stage, file: Path
 
 
 def test_a_context_that_was_switched_away_from_is_not_switched_back(
-    stage: Stage, file: Path
+    stage: AwsStage, file: Path
 ) -> None:
     stage.play([context(file)])
     file.write_text(file.read_text().replace("current-context: lab", "current-context: minikube"))
     assert not stage.play([context(file)]).changed
 
 
-def test_a_file_that_is_no_kubeconfig_is_named_and_left_alone(stage: Stage, file: Path) -> None:
+def test_a_file_that_is_no_kubeconfig_is_named_and_left_alone(stage: AwsStage, file: Path) -> None:
     file.parent.mkdir()
     file.write_text("clusters: [")
     run = stage.play([context(file)])
@@ -108,7 +108,7 @@ def test_a_file_that_is_no_kubeconfig_is_named_and_left_alone(stage: Stage, file
 
 
 def test_a_file_that_another_program_writes_is_waited_for_and_then_named(
-    stage: Stage, file: Path, monkeypatch: pytest.MonkeyPatch
+    stage: AwsStage, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("playrunner.kube.kubeconfig.file.LOCK_SECONDS", 0.2)
     file.parent.mkdir()
@@ -119,7 +119,7 @@ def test_a_file_that_another_program_writes_is_waited_for_and_then_named(
 
 
 def test_the_command_in_it_makes_a_token_from_anywhere(
-    stage: Stage, file: Path, tmp_path: Path
+    stage: AwsStage, file: Path, tmp_path: Path
 ) -> None:
     stage.play([context(file)])
     command = yaml.safe_load(file.read_text())["users"][0]["user"]["exec"]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from playrunner.modules.aws._efa import CARDS, interfaces
-from playrunner.training.environment.site import instance
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from playrunner.training.environment.machine_facts import instance
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 
 
 def template(**more: Any) -> dict[str, Any]:
@@ -20,14 +20,14 @@ def template(**more: Any) -> dict[str, Any]:
     }
 
 
-def data_of(stage: Stage) -> dict[str, Any]:
+def data_of(stage: AwsStage) -> dict[str, Any]:
     versions = stage.aws.client("ec2").describe_launch_template_versions(
         LaunchTemplateName="demo-nodes", Versions=["$Default"]
     )
     return dict(versions["LaunchTemplateVersions"][0]["LaunchTemplateData"])
 
 
-def test_a_template_keeps_its_promise(stage: Stage) -> None:
+def test_a_template_keeps_its_promise(stage: AwsStage) -> None:
     one = template(
         instance_type="g4dn.xlarge", security_group_ids=["sg-1"], user_data="#!/bin/sh\ntrue\n"
     )
@@ -50,7 +50,7 @@ def test_a_template_keeps_its_promise(stage: Stage) -> None:
     )
 
 
-def test_it_is_safe_by_default(stage: Stage) -> None:
+def test_it_is_safe_by_default(stage: AwsStage) -> None:
     assert stage.play([template()]).code == 0
     data = data_of(stage)
     assert (
@@ -69,7 +69,7 @@ def test_it_is_safe_by_default(stage: Stage) -> None:
     assert "InstanceType" not in data and "NetworkInterfaces" not in data
 
 
-def test_a_changed_declaration_makes_a_new_default_version(stage: Stage) -> None:
+def test_a_changed_declaration_makes_a_new_default_version(stage: AwsStage) -> None:
     assert stage.play([template(user_data="one")]).values["template"]["DefaultVersionNumber"] == 1
     run = stage.play([template(user_data="two")])
     assert (
@@ -81,7 +81,7 @@ def test_a_changed_declaration_makes_a_new_default_version(stage: Stage) -> None
     assert "UserData" not in data_of(stage)
 
 
-def test_a_version_that_was_made_and_not_set_is_set_by_the_next_run(stage: Stage) -> None:
+def test_a_version_that_was_made_and_not_set_is_set_by_the_next_run(stage: AwsStage) -> None:
     assert stage.play([template(user_data="one")]).code == 0
     stage.aws.fault("error", service="ec2", action="ModifyLaunchTemplate", status=400, times=1)
     assert stage.play([template(user_data="two")]).code == 2
@@ -104,7 +104,7 @@ def test_a_version_that_was_made_and_not_set_is_set_by_the_next_run(stage: Stage
         ("c5n.18xlarge", [0]),
     ],
 )
-def test_every_efa_card_has_an_interface(stage: Stage, kind: str, devices: list[int]) -> None:
+def test_every_efa_card_has_an_interface(stage: AwsStage, kind: str, devices: list[int]) -> None:
     run = stage.play([template(instance_type=kind, efa=True, security_group_ids=["sg-1"])])
     assert run.code == 0, run.messages
     found = data_of(stage)["NetworkInterfaces"]
@@ -118,7 +118,7 @@ def test_every_efa_card_has_an_interface(stage: Stage, kind: str, devices: list[
     )
 
 
-def test_efa_where_there_is_none_is_refused(stage: Stage) -> None:
+def test_efa_where_there_is_none_is_refused(stage: AwsStage) -> None:
     assert (
         "m5.large has no EFA" in stage.play([template(instance_type="m5.large", efa=True)]).messages
     )

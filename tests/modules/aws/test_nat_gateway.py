@@ -6,7 +6,7 @@ from tests.modules.aws.test_elastic_ip import ADDRESS
 from tests.modules.aws.test_internet_gateway import GATEWAY
 from tests.modules.aws.test_subnet import subnet
 from tests.modules.aws.test_vpc import VPC
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 
 BEFORE = [VPC, GATEWAY, subnet(public=True), ADDRESS]
 WISH = {
@@ -18,7 +18,7 @@ WISH = {
 NAT = {"name": "nat", "aws.nat_gateway": WISH, "register": "nat"}
 
 
-def test_a_nat_gateway_keeps_its_promise(stage: Stage) -> None:
+def test_a_nat_gateway_keeps_its_promise(stage: AwsStage) -> None:
     keeps_its_promise(
         stage, NAT, {**NAT, "aws.nat_gateway": {**WISH, "tags": {"purpose": "test"}}}, before=BEFORE
     )
@@ -27,18 +27,18 @@ def test_a_nat_gateway_keeps_its_promise(stage: Stage) -> None:
     assert ec2.describe_addresses()["Addresses"] == []
 
 
-def test_it_is_waited_for(stage: Stage) -> None:
+def test_it_is_waited_for(stage: AwsStage) -> None:
     stage.aws.delays(ec2__nat_gateway__create=1.0)
     assert stage.play([*BEFORE, NAT]).values["nat"]["State"] == "available"
 
 
-def test_a_lost_answer_leaves_one_gateway(stage: Stage) -> None:
+def test_a_lost_answer_leaves_one_gateway(stage: AwsStage) -> None:
     stage.aws.fault("lost", service="ec2", action="CreateNatGateway", times=1)
     assert stage.play([*BEFORE, NAT]).code == 0
     assert len(stage.aws.client("ec2").describe_nat_gateways()["NatGateways"]) == 1
 
 
-def test_it_cannot_move_to_another_subnet(stage: Stage) -> None:
+def test_it_cannot_move_to_another_subnet(stage: AwsStage) -> None:
     assert stage.play([*BEFORE, NAT]).code == 0
     moved = {**NAT, "aws.nat_gateway": {**WISH, "subnet_id": "subnet-elsewhere"}}
     assert "cannot become 'subnet-elsewhere'" in stage.play([*BEFORE, moved]).messages

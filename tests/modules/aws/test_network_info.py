@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.aws.module_stage import Run, Stage
+from tests.support.aws.module_stage import AwsStage, Run
 
 
 @pytest.fixture
-def foreign(stage: Stage) -> dict[str, Any]:
+def foreign(stage: AwsStage) -> dict[str, Any]:
     """A network of somebody else's: a public and a private subnet in two zones, the private ones
     behind a NAT gateway."""
     ec2 = stage.aws.client("ec2")
@@ -34,13 +34,13 @@ def foreign(stage: Stage) -> dict[str, Any]:
     return {"vpc": vpc, "public": public, "private": private, "main": main}
 
 
-def look(stage: Stage, vpc: str, **more: Any) -> Run:
+def look(stage: AwsStage, vpc: str, **more: Any) -> Run:
     return stage.play(
         [{"name": "network", "aws.network_info": {"vpc_id": vpc, **more}}], check=True
     )
 
 
-def test_subnets_are_told_apart(stage: Stage, foreign: dict[str, Any]) -> None:
+def test_subnets_are_told_apart(stage: AwsStage, foreign: dict[str, Any]) -> None:
     run = look(stage, foreign["vpc"])
     assert run.code == 0, run.messages
     found = run.values["network"]
@@ -51,7 +51,7 @@ def test_subnets_are_told_apart(stage: Stage, foreign: dict[str, Any]) -> None:
     assert found["zones"] == ["us-west-2a", "us-west-2b"] and found["CidrBlock"] == "192.168.0.0/16"
 
 
-def test_everything_that_is_wrong_is_told_at_once(stage: Stage, foreign: dict[str, Any]) -> None:
+def test_everything_that_is_wrong_is_told_at_once(stage: AwsStage, foreign: dict[str, Any]) -> None:
     ec2 = stage.aws.client("ec2")
     ec2.delete_route(RouteTableId=foreign["main"], DestinationCidrBlock="0.0.0.0/0")
     ec2.modify_vpc_attribute(VpcId=foreign["vpc"], EnableDnsHostnames={"Value": False})
@@ -73,18 +73,18 @@ def test_everything_that_is_wrong_is_told_at_once(stage: Stage, foreign: dict[st
         assert said in run.messages
 
 
-def test_one_zone_is_not_enough_for_a_cluster(stage: Stage, foreign: dict[str, Any]) -> None:
+def test_one_zone_is_not_enough_for_a_cluster(stage: AwsStage, foreign: dict[str, Any]) -> None:
     assert (
         "lie in 1 zone(s) and 2 are needed"
         in look(stage, foreign["vpc"], subnet_ids=foreign["private"][:1]).messages
     )
 
 
-def test_a_network_that_is_not_there(stage: Stage) -> None:
+def test_a_network_that_is_not_there(stage: AwsStage) -> None:
     assert "there is no network vpc-0123 in us-west-2" in look(stage, "vpc-0123").messages
 
 
-def test_nothing_is_changed(stage: Stage, foreign: dict[str, Any]) -> None:
+def test_nothing_is_changed(stage: AwsStage, foreign: dict[str, Any]) -> None:
     mark = len(stage.aws.calls())
     assert look(stage, foreign["vpc"]).code == 0
     assert not [call for call in stage.aws.calls()[mark:] if call["mutating"]]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.modules.aws.test_network_info import foreign
-from tests.support.aws.module_stage import Stage
+from tests.support.aws.module_stage import AwsStage
 
 __all__ = ["foreign"]  # a fixture
 
@@ -33,7 +33,7 @@ STEPS = [
 ]
 
 
-def left(stage: Stage) -> dict[str, list[Any]]:
+def left(stage: AwsStage) -> dict[str, list[Any]]:
     ec2 = stage.aws.client("ec2")
     mine = [{"Name": "tag:playrunner:cluster", "Values": ["demo"]}]
     return {
@@ -53,7 +53,7 @@ def left(stage: Stage) -> dict[str, list[Any]]:
     ("nat", "nats", "tables"), [("one", 1, 2), ("per_zone", 2, 3), ("none", 0, 2)]
 )
 def test_it_is_made_once_and_taken_away_whole(
-    stage: Stage, nat: str, nats: int, tables: int
+    stage: AwsStage, nat: str, nats: int, tables: int
 ) -> None:
     wish = {
         "network_zones": ["us-west-2d", "us-west-2c"],
@@ -87,7 +87,7 @@ def test_it_is_made_once_and_taken_away_whole(
     assert not any(left(stage).values()), left(stage)
 
 
-def test_the_default_takes_four_zones_as_the_guide_has_it(stage: Stage) -> None:
+def test_the_default_takes_four_zones_as_the_guide_has_it(stage: AwsStage) -> None:
     mark = len(stage.aws.calls())
     assert stage.play(STEPS[:1], check=True).code == 0
     assert not [call for call in stage.aws.calls()[mark:] if call["mutating"]]
@@ -108,7 +108,7 @@ def test_the_default_takes_four_zones_as_the_guide_has_it(stage: Stage) -> None:
     assert len(there["nats"]) == 1
 
 
-def test_a_second_run_reads_each_kind_once(stage: Stage) -> None:
+def test_a_second_run_reads_each_kind_once(stage: AwsStage) -> None:
     assert stage.play(STEPS[:1]).code == 0
     mark = len(stage.aws.calls())
     assert stage.play(STEPS[:1]).changed == []
@@ -117,7 +117,7 @@ def test_a_second_run_reads_each_kind_once(stage: Stage) -> None:
     assert len(calls) <= resources and calls.count("DescribeSubnets") <= 2, calls
 
 
-def test_a_lost_answer_anywhere_leaves_nothing_double(stage: Stage) -> None:
+def test_a_lost_answer_anywhere_leaves_nothing_double(stage: AwsStage) -> None:
     stage.aws.fault("lost", mutating=True, probability=0.3, seed=5)
     run = stage.play(STEPS[:1], network_nat="per_zone", network_most_zones=2)
     assert run.code == 0, run.messages
@@ -139,7 +139,7 @@ def test_a_lost_answer_anywhere_leaves_nothing_double(stage: Stage) -> None:
 
 
 def test_an_existing_network_is_looked_at_and_never_touched(
-    stage: Stage, foreign: dict[str, Any]
+    stage: AwsStage, foreign: dict[str, Any]
 ) -> None:
     mark = len(stage.aws.calls())
     run = stage.play(STEPS, network_existing_vpc_id=foreign["vpc"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 
 HOST = "oidc.eks.us-west-2.amazonaws.com/id/0123456789ABCDEF0123456789ABCDEF"
 ARN = f"arn:aws:iam::123456789012:oidc-provider/{HOST}"
@@ -18,7 +18,7 @@ def provider(**more: Any) -> dict[str, Any]:
     }
 
 
-def test_it_keeps_its_promise(stage: Stage) -> None:
+def test_it_keeps_its_promise(stage: AwsStage) -> None:
     def foreign() -> None:
         stage.aws.client("iam").create_open_id_connect_provider(
             Url=f"https://{HOST}", ClientIDList=["sts.amazonaws.com"]
@@ -27,7 +27,7 @@ def test_it_keeps_its_promise(stage: Stage) -> None:
     keeps_its_promise(stage, provider(), provider(tags={"team": "training"}), foreign=foreign)
 
 
-def test_only_one_service_account_may_assume_its_role(stage: Stage) -> None:
+def test_only_one_service_account_may_assume_its_role(stage: AwsStage) -> None:
     account = {
         "name": "account",
         "aws.service_account_role": {

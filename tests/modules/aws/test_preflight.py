@@ -8,15 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.support.aws.module_stage import Run, Stage
+from tests.support.aws.module_stage import AwsStage, Run
+from tests.support.aws.preflight import GPU, preflight
 
-GPU = {"name": "gpu", "instance_types": ["g4dn.xlarge"], "desired_size": 2, "disk_gib": 73}
 CLUSTER = {"name": "demo", "version": "1.34"}
+
+
 NEW_NETWORK = {"nat_gateways": 1}
-
-
-def preflight(stage: Stage, **wish: Any) -> Run:
-    return stage.play([{"name": "preflight", "aws.preflight": wish}])
 
 
 def told(run: Run) -> dict[str, Any]:
@@ -29,7 +27,7 @@ def problem(run: Run) -> str:
     return str(text)
 
 
-def test_a_plan_that_can_be_carried_out_has_a_price_and_takes_little_time(stage: Stage) -> None:
+def test_a_plan_that_can_be_carried_out_has_a_price_and_takes_little_time(stage: AwsStage) -> None:
     machine = {"name": "door", "type": "t3.large", "disk_gib": 100, "public_addresses": 1}
     lustre = {
         "name": "fast",
@@ -73,7 +71,7 @@ def test_a_plan_that_can_be_carried_out_has_a_price_and_takes_little_time(stage:
     assert not [call for call in stage.aws.calls() if call["mutating"]]
 
 
-def test_everything_that_stands_in_the_way_is_told_at_once(stage: Stage) -> None:
+def test_everything_that_stands_in_the_way_is_told_at_once(stage: AwsStage) -> None:
     stage.aws.control(
         "POST", "settings", {"quotas": {"L-DB2E81BA": 4, "L-0263D0A3": 0, "L-F678F1CE": 1}}
     )
@@ -106,7 +104,7 @@ def test_everything_that_stands_in_the_way_is_told_at_once(stage: Stage) -> None
 
 
 def test_what_runs_counts_against_a_quota_and_our_own_nodes_are_not_wanted_twice(
-    stage: Stage,
+    stage: AwsStage,
 ) -> None:
     stage.aws.control("POST", "settings", {"quotas": {"L-DB2E81BA": 12}})
     _, subnets = stage.aws.network()
@@ -131,7 +129,7 @@ def test_what_runs_counts_against_a_quota_and_our_own_nodes_are_not_wanted_twice
     assert "8 vCPUs" in text and "2 x g4dn.xlarge" in text and "is 12 and 8 are in use" in text
 
 
-def test_spot_has_a_quota_of_its_own_and_costs_at_most_what_is_listed(stage: Stage) -> None:
+def test_spot_has_a_quota_of_its_own_and_costs_at_most_what_is_listed(stage: AwsStage) -> None:
     stage.aws.control("POST", "settings", {"quotas": {"L-DB2E81BA": 0, "L-3819A6DF": 8}})
     spot = {**GPU, "capacity_type": "SPOT"}
     run = preflight(stage, cluster=CLUSTER, node_groups=[spot])
@@ -142,7 +140,7 @@ def test_spot_has_a_quota_of_its_own_and_costs_at_most_what_is_listed(stage: Sta
     assert "12 vCPUs of G and VT spot instances" in text and "L-3819A6DF is 8" in text
 
 
-def test_a_type_that_its_zones_lack_is_told_with_the_zones_that_have_it(stage: Stage) -> None:
+def test_a_type_that_its_zones_lack_is_told_with_the_zones_that_have_it(stage: AwsStage) -> None:
     trainium = {"name": "trn", "instance_types": ["trn1.32xlarge"], "desired_size": 1}
     assert (
         preflight(
@@ -177,7 +175,7 @@ def test_a_type_that_its_zones_lack_is_told_with_the_zones_that_have_it(stage: S
     assert "no zone of us-west-2 offers" in text
 
 
-def test_what_cannot_be_known_is_no_failure(stage: Stage) -> None:
+def test_what_cannot_be_known_is_no_failure(stage: AwsStage) -> None:
     stage.aws.fault("deny", service="service-quotas")
     stage.aws.fault("deny", service="eks")
     run = preflight(stage, cluster=CLUSTER, node_groups=[GPU], network=NEW_NETWORK)
@@ -193,7 +191,7 @@ def test_what_cannot_be_known_is_no_failure(stage: Stage) -> None:
     assert told(run)["warnings"] == told(run)["not_known"]
 
 
-def test_a_network_that_is_there_must_have_free_addresses(stage: Stage) -> None:
+def test_a_network_that_is_there_must_have_free_addresses(stage: AwsStage) -> None:
     ec2 = stage.aws.client("ec2")
     vpc = ec2.create_vpc(CidrBlock="10.0.0.0/24")["Vpc"]["VpcId"]
     subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/27", AvailabilityZone="us-west-2a")[
@@ -214,13 +212,13 @@ def test_a_network_that_is_there_must_have_free_addresses(stage: Stage) -> None:
     )
 
 
-def test_a_version_in_extended_support_is_told_and_priced(stage: Stage) -> None:
+def test_a_version_in_extended_support_is_told_and_priced(stage: AwsStage) -> None:
     run = preflight(stage, cluster={"name": "demo", "version": "1.29"})
     assert run.code == 0 and told(run)["hourly"] == 0.6
     assert "out of standard support" in told(run)["warnings"][0]
 
 
-def test_a_machine_without_a_price_cannot_be_kept_below_a_limit(stage: Stage) -> None:
+def test_a_machine_without_a_price_cannot_be_kept_below_a_limit(stage: AwsStage) -> None:
     group = {"name": "odd", "instance_types": ["m5.4xlarge"], "desired_size": 1}
     run = preflight(stage, cluster=CLUSTER, node_groups=[group])
     assert run.code == 0 and told(run)["unpriced"] == ["odd: 1 x m5.4xlarge"]
@@ -230,79 +228,3 @@ def test_a_machine_without_a_price_cannot_be_kept_below_a_limit(stage: Stage) ->
         stage, cluster=CLUSTER, node_groups=[group], max_hourly=5, prices={"m5.4xlarge": 0.768}
     )
     assert run.code == 0 and told(run)["hourly"] == pytest.approx(0.868)
-
-
-def roles(*names: str) -> list[dict[str, Any]]:
-    return [{"name": name, "import_role": {"name": name}} for name in names]
-
-
-def test_a_role_is_not_begun_when_its_plan_is_too_dear(stage: Stage) -> None:
-    run = stage.play(roles("fsx"), max_hourly=0.5)
-    assert run.code == 2 and list(run.statuses) == ["preflight : preflight"]
-    assert "costs $0.53 an hour and max_hourly allows $0.50" in run.messages
-    assert not [call for call in stage.aws.calls() if call["mutating"]]
-    run = stage.play(roles("fsx"), max_hourly=0.6)
-    assert run.code == 0, run.messages
-    assert [name for name in run.statuses if name.endswith(": preflight")] == [
-        "preflight : preflight"
-    ]
-    again = stage.play(roles("fsx"), max_hourly=0.6)
-    assert again.code == 0 and not again.changed
-
-
-def test_only_the_roles_of_a_play_are_in_its_plan(stage: Stage) -> None:
-    run = stage.play(
-        roles("preflight", "jumphost"),
-        check=True,
-        jumphost_install=False,
-        fsx_capacity_gib=2400,
-        eks_nodegroups=[GPU],
-        network_nat="none",
-    )
-    plan = run.values["preflight : preflight"]["plan"]
-    assert {thing["role"] for thing in plan} == {"jumphost"}
-
-
-def test_nodes_of_the_cluster_are_priced_as_they_are_declared(stage: Stage) -> None:
-    groups = [
-        {
-            "name": "gpu",
-            "instance_types": ["g4dn.xlarge"],
-            "capacity_type": "SPOT",
-            "min_size": 2,
-            "max_size": 8,
-        },
-        {
-            "name": "block",
-            "instance_types": ["p5.48xlarge"],
-            "capacity_type": "CAPACITY_BLOCK",
-            "capacity_reservation_id": "cr-1",
-            "min_size": 0,
-            "desired_size": 1,
-            "disk_gib": 500,
-        },
-    ]
-    run = stage.play(
-        roles("preflight", "eks"),
-        check=True,
-        eks_nodegroups=groups,
-        network_nat="none",
-        network_zones=["us-west-2a", "us-west-2b"],
-    )
-    plan = {
-        thing["thing"]: thing["hourly"] for thing in run.values["preflight : preflight"]["plan"]
-    }
-    assert plan == {
-        "control plane demo": 0.1,
-        "gpu: 2 x g4dn.xlarge spot": 1.052,
-        "gpu: 2 x 100 GiB disk": 0.02192,
-        "gpu: 2 public addresses": 0.01,
-        "block: 1 x p5.48xlarge": None,
-        "block: 1 x 500 GiB disk": 0.05479,
-        "block: 1 public address": 0.005,
-    }
-
-
-def test_nothing_is_asked_of_aws_where_nothing_is_wanted_of_it(stage: Stage) -> None:
-    run = stage.play(roles("preflight"))
-    assert set(run.statuses.values()) == {"skipped"} and not stage.aws.calls()

@@ -7,7 +7,7 @@ from typing import Any
 from tests.modules.aws.test_internet_gateway import GATEWAY
 from tests.modules.aws.test_subnet import subnet
 from tests.modules.aws.test_vpc import VPC
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 
 BEFORE = [VPC, GATEWAY, subnet()]
 OUT = {"0.0.0.0/0": "{{ gateway.InternetGatewayId }}"}
@@ -18,7 +18,7 @@ def table(**more: Any) -> dict[str, Any]:
     return {"name": "routes", "aws.route_table": wish, "register": "routes"}
 
 
-def test_a_table_keeps_its_promise(stage: Stage) -> None:
+def test_a_table_keeps_its_promise(stage: AwsStage) -> None:
     keeps_its_promise(
         stage,
         table(routes=OUT),
@@ -27,7 +27,7 @@ def test_a_table_keeps_its_promise(stage: Stage) -> None:
     )
 
 
-def test_routes_and_subnets_are_exactly_the_declared_ones(stage: Stage) -> None:
+def test_routes_and_subnets_are_exactly_the_declared_ones(stage: AwsStage) -> None:
     full = table(routes=OUT, subnet_ids=["{{ subnet.SubnetId }}"])
     run = stage.play([*BEFORE, full])
     assert run.values["routes"]["routes"] == {
@@ -50,7 +50,7 @@ def test_routes_and_subnets_are_exactly_the_declared_ones(stage: Stage) -> None:
     ]
 
 
-def test_a_killed_run_is_finished(stage: Stage) -> None:
+def test_a_killed_run_is_finished(stage: AwsStage) -> None:
     full = table(routes=OUT, subnet_ids=["{{ subnet.SubnetId }}"])
     for action in ("CreateRoute", "AssociateRouteTable"):
         stage.aws.fault("error", service="ec2", action=action, status=400, times=1)
@@ -59,6 +59,6 @@ def test_a_killed_run_is_finished(stage: Stage) -> None:
     assert stage.play([*BEFORE, full]).changed == []
 
 
-def test_a_target_that_is_no_gateway_is_refused(stage: Stage) -> None:
+def test_a_target_that_is_no_gateway_is_refused(stage: AwsStage) -> None:
     run = stage.play([VPC, table(routes={"0.0.0.0/0": "vpc-1"})])
     assert 'the route 0.0.0.0/0 leads to "vpc-1"' in run.messages

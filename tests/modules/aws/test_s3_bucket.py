@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 from tests.support.aws.sandbox import PretendAws
 
 NAME = "demo-models"
@@ -21,7 +21,7 @@ def names(aws: PretendAws) -> list[str]:
     return [one["Name"] for one in aws.client("s3").list_buckets()["Buckets"]]
 
 
-def test_it_keeps_its_promise(stage: Stage) -> None:
+def test_it_keeps_its_promise(stage: AwsStage) -> None:
     def foreign() -> None:
         where = {"LocationConstraint": "us-west-2"}
         stage.aws.client("s3").create_bucket(Bucket=NAME, CreateBucketConfiguration=where)
@@ -30,7 +30,7 @@ def test_it_keeps_its_promise(stage: Stage) -> None:
     assert names(stage.aws) == [NAME], "the foreign one is still there"
 
 
-def test_nobody_outside_can_read_it_and_it_is_encrypted(stage: Stage) -> None:
+def test_nobody_outside_can_read_it_and_it_is_encrypted(stage: AwsStage) -> None:
     made = stage.play([bucket()]).values["bucket"]
     s3 = stage.aws.client("s3")
     assert set(
@@ -42,7 +42,7 @@ def test_nobody_outside_can_read_it_and_it_is_encrypted(stage: Stage) -> None:
     assert made["Arn"] == f"arn:aws:s3:::{NAME}"
 
 
-def test_us_east_1_is_not_named(stage: Stage) -> None:
+def test_us_east_1_is_not_named(stage: AwsStage) -> None:
     assert stage.play([bucket()], aws_region="us-east-1").code == 0
     assert (
         stage.aws.client("s3", "us-east-1").get_bucket_location(Bucket=NAME)["LocationConstraint"]
@@ -50,7 +50,7 @@ def test_us_east_1_is_not_named(stage: Stage) -> None:
     )
 
 
-def test_it_is_mended_when_somebody_opened_it(stage: Stage) -> None:
+def test_it_is_mended_when_somebody_opened_it(stage: AwsStage) -> None:
     stage.play([bucket()])
     s3 = stage.aws.client("s3")
     s3.delete_public_access_block(Bucket=NAME)
@@ -60,8 +60,8 @@ def test_it_is_mended_when_somebody_opened_it(stage: Stage) -> None:
     ]
 
 
-def test_its_first_moment_already_carries_our_mark(stage: Stage) -> None:
-    """Else a run killed after the first call would leave a bucket that no later run dares to touch."""
+def test_its_first_moment_already_carries_our_mark(stage: AwsStage) -> None:
+    """Otherwise a run killed after the first call would leave a bucket no later run touches."""
     stage.aws.fault("error", service="s3", action="PutPublicAccessBlock", status=400, times=1)
     assert stage.play([bucket()]).code == 2
     tags = stage.aws.client("s3").get_bucket_tagging(Bucket=NAME)["TagSet"]
@@ -70,7 +70,7 @@ def test_its_first_moment_already_carries_our_mark(stage: Stage) -> None:
     assert stage.aws.client("s3").get_public_access_block(Bucket=NAME)
 
 
-def test_one_that_holds_something_stays_until_it_may_be_emptied(stage: Stage) -> None:
+def test_one_that_holds_something_stays_until_it_may_be_emptied(stage: AwsStage) -> None:
     stage.play([bucket(versioning=True)])
     s3 = stage.aws.client("s3")
     for text in (b"one", b"two"):
@@ -85,7 +85,7 @@ def test_one_that_holds_something_stays_until_it_may_be_emptied(stage: Stage) ->
     assert names(stage.aws) == []
 
 
-def test_many_objects_go_in_batches(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_objects_go_in_batches(stage: AwsStage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("playrunner.modules.aws._storage_bucket._BATCH", 3)
     stage.play([bucket()])
     s3 = stage.aws.client("s3")
@@ -96,13 +96,13 @@ def test_many_objects_go_in_batches(stage: Stage, monkeypatch: pytest.MonkeyPatc
     assert names(stage.aws) == []
 
 
-def test_a_name_that_somebody_else_has_is_explained(stage: Stage) -> None:
+def test_a_name_that_somebody_else_has_is_explained(stage: AwsStage) -> None:
     stage.aws.fault("deny", service="s3", action="GetBucketTagging,HeadBucket", code="AccessDenied")
     run = stage.play([bucket()])
     assert run.code == 2 and "belongs to another account" in run.messages
 
 
-def test_one_to_be_kept_stays_unless_asked_for(stage: Stage) -> None:
+def test_one_to_be_kept_stays_unless_asked_for(stage: AwsStage) -> None:
     kept = {**bucket(), "keep": True}
     stage.play([kept])
     assert not stage.delete([kept], with_kept=False).gone

@@ -8,7 +8,7 @@ import pytest
 
 from playrunner.modules.aws._ec2_rules import complaint, declared, observed, permission
 from tests.modules.aws.test_vpc import VPC
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 
 SELF = {"protocol": "all", "self": True}
 ANYWHERE = {"protocol": "all", "cidr": "0.0.0.0/0"}
@@ -19,7 +19,7 @@ def group(name: str = "nodes", **more: Any) -> dict[str, Any]:
     return {"name": name, "aws.security_group": wish, "register": name}
 
 
-def test_a_group_keeps_its_promise(stage: Stage) -> None:
+def test_a_group_keeps_its_promise(stage: AwsStage) -> None:
     one = group(ingress=[{"ports": 2049, "cidr": "10.0.0.0/16"}])
     other = group(
         ingress=[SELF, {"ports": [988, "1018-1023"], "cidr": ["10.0.0.0/16", "10.1.0.0/16"]}],
@@ -29,19 +29,19 @@ def test_a_group_keeps_its_promise(stage: Stage) -> None:
     keeps_its_promise(stage, one, other, before=[VPC])
 
 
-def test_a_group_of_that_name_that_is_not_ours_is_refused_and_stays(stage: Stage) -> None:
+def test_a_group_of_that_name_that_is_not_ours_is_refused_and_stays(stage: AwsStage) -> None:
     vpc, _ = stage.aws.network()
     ec2 = stage.aws.client("ec2")
     number = ec2.create_security_group(GroupName="nodes", Description="another", VpcId=vpc)[
         "GroupId"
     ]
     run = stage.play([group(vpc_id=vpc)])
-    assert run.code == 2 and f"{number} exists and does not carry the mark" in run.messages
+    assert run.code == 2 and f"{number} already exists but is not tagged" in run.messages
     assert stage.delete([group(vpc_id=vpc)]).gone == {}
     assert ec2.describe_security_groups(GroupIds=[number])["SecurityGroups"]
 
 
-def test_efa_gets_a_rule_that_names_the_group_itself_in_both_directions(stage: Stage) -> None:
+def test_efa_gets_a_rule_that_names_the_group_itself_in_both_directions(stage: AwsStage) -> None:
     number = stage.play([VPC, group(ingress=[SELF], egress=[SELF, ANYWHERE])]).values["nodes"][
         "GroupId"
     ]
@@ -56,7 +56,7 @@ def test_efa_gets_a_rule_that_names_the_group_itself_in_both_directions(stage: S
         assert pairs == [number], field
 
 
-def test_exactly_the_declared_rules_are_in_it(stage: Stage) -> None:
+def test_exactly_the_declared_rules_are_in_it(stage: AwsStage) -> None:
     step = group(ingress=[{"ports": 443, "cidr": "10.0.0.0/16"}])
     number = stage.play([VPC, step]).values["nodes"]["GroupId"]
     ec2 = stage.aws.client("ec2")
@@ -76,7 +76,7 @@ def test_exactly_the_declared_rules_are_in_it(stage: Stage) -> None:
     assert [(rule["FromPort"], rule["ToPort"]) for rule in left] == [(443, 443)]
 
 
-def test_groups_that_name_each_other_can_be_deleted(stage: Stage) -> None:
+def test_groups_that_name_each_other_can_be_deleted(stage: AwsStage) -> None:
     one, two = group("one"), group("two", ingress=[{"ports": 988, "group": "{{ one.GroupId }}"}])
     run = stage.play([VPC, one, two])
     assert run.code == 0, run.messages
@@ -95,7 +95,7 @@ def test_groups_that_name_each_other_can_be_deleted(stage: Stage) -> None:
     assert gone.code == 0, gone.text
 
 
-def test_a_killed_run_is_finished(stage: Stage) -> None:
+def test_a_killed_run_is_finished(stage: AwsStage) -> None:
     step = group(ingress=[SELF], egress=[SELF, ANYWHERE])
     for action in ("AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress"):
         stage.aws.fault("error", service="ec2", action=action, status=400, times=1)
@@ -120,7 +120,7 @@ def test_ssh_is_not_opened_to_the_world_by_accident(rule: dict[str, Any]) -> Non
     assert complaint([rule], incoming=False) is None
 
 
-def test_a_rule_that_opens_ssh_never_reaches_the_service(stage: Stage) -> None:
+def test_a_rule_that_opens_ssh_never_reaches_the_service(stage: AwsStage) -> None:
     run = stage.play([VPC, group(ingress=[{"ports": 22, "cidr": "0.0.0.0/0"}])])
     assert "open_to_world: true" in run.messages + run.text
     assert not stage.aws.calls("CreateSecurityGroup")
@@ -130,7 +130,7 @@ def test_a_rule_that_opens_ssh_never_reaches_the_service(stage: Stage) -> None:
     ("rule", "said"),
     [
         ({"port": 22, "cidr": "10.0.0.0/8"}, 'no "port"'),
-        ({"ports": 22}, "says nobody"),
+        ({"ports": 22}, "has no peer"),
         ("22", "is a mapping"),
         ({"ports": "http", "cidr": "10.0.0.0/8"}, 'cannot be "http"'),
         ({"cidr": "10.0.0.0/8"}, "needs ports"),

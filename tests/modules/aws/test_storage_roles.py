@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.aws.module_stage import Run, Stage
+from tests.support.aws.module_stage import AwsStage, Run
 
 
 def role(name: str, *shown: str) -> list[dict[str, Any]]:
@@ -24,7 +24,7 @@ def shown(run: Run) -> dict[str, Any]:
     return dict(run.values["shown"]["msg"])
 
 
-def nothing_left(stage: Stage) -> bool:
+def nothing_left(stage: AwsStage) -> bool:
     client, ours = stage.aws.client, [{"Name": "tag-key", "Values": ["playrunner:cluster"]}]
     return not any(
         (
@@ -40,7 +40,7 @@ def nothing_left(stage: Stage) -> bool:
 
 
 @pytest.mark.parametrize("name", ["efs", "fsx", "registry", "bucket"])
-def test_a_role_is_made_once_and_goes_without_a_trace(stage: Stage, name: str) -> None:
+def test_a_role_is_made_once_and_goes_without_a_trace(stage: AwsStage, name: str) -> None:
     first = stage.play(role(name))
     assert first.code == 0 and first.changed, first.messages
     again = stage.play(role(name))
@@ -50,7 +50,7 @@ def test_a_role_is_made_once_and_goes_without_a_trace(stage: Stage, name: str) -
     assert nothing_left(stage)
 
 
-def test_efs_can_be_mounted_once_in_every_zone_and_only_from_inside(stage: Stage) -> None:
+def test_efs_can_be_mounted_once_in_every_zone_and_only_from_inside(stage: AwsStage) -> None:
     points = [{"name": "jobs"}]
     steps = role(
         "efs",
@@ -84,7 +84,7 @@ def test_efs_can_be_mounted_once_in_every_zone_and_only_from_inside(stage: Stage
     assert nothing_left(stage)
 
 
-def test_fsx_says_how_to_mount_it(stage: Stage) -> None:
+def test_fsx_says_how_to_mount_it(stage: AwsStage) -> None:
     steps = role(
         "fsx",
         "fsx_filesystem_id",
@@ -115,13 +115,13 @@ def test_fsx_says_how_to_mount_it(stage: Stage) -> None:
     assert peers == {group["GroupId"]}
 
 
-def test_a_scratch_file_system_needs_only_its_kind(stage: Stage) -> None:
+def test_a_scratch_file_system_needs_only_its_kind(stage: AwsStage) -> None:
     run = stage.play(role("fsx"), fsx_deployment="SCRATCH_2")
     assert run.code == 0, run.messages
     assert not stage.play(role("fsx"), fsx_deployment="SCRATCH_2").changed
 
 
-def test_the_registry_gives_an_address_for_every_image(stage: Stage) -> None:
+def test_the_registry_gives_an_address_for_every_image(stage: AwsStage) -> None:
     given = shown(
         stage.play(
             role("registry", "registry_uri", "registry_uris", "registry_host"),
@@ -136,7 +136,7 @@ def test_the_registry_gives_an_address_for_every_image(stage: Stage) -> None:
     }
 
 
-def test_images_and_data_stay_when_the_rest_is_torn_down(stage: Stage) -> None:
+def test_images_and_data_stay_when_the_rest_is_torn_down(stage: AwsStage) -> None:
     steps = [*role("registry"), *role("bucket")]
     assert stage.play(steps).code == 0
     assert not stage.delete(steps, with_kept=False, registry_keep=True).gone
@@ -148,7 +148,7 @@ def test_images_and_data_stay_when_the_rest_is_torn_down(stage: Stage) -> None:
     assert nothing_left(stage)
 
 
-def test_the_bucket_gives_its_address(stage: Stage) -> None:
+def test_the_bucket_gives_its_address(stage: AwsStage) -> None:
     given = shown(
         stage.play(
             role("bucket", "bucket_name", "bucket_arn", "bucket_uri"), bucket_name="demo-corpus"
@@ -161,7 +161,7 @@ def test_the_bucket_gives_its_address(stage: Stage) -> None:
     }
 
 
-def test_every_answer_may_be_lost_once_on_the_way_there_and_back(stage: Stage) -> None:
+def test_every_answer_may_be_lost_once_on_the_way_there_and_back(stage: AwsStage) -> None:
     """Nothing is made twice, and nothing stays."""
     steps = [*role("efs"), *role("fsx"), *role("registry"), *role("bucket")]
     wish = {

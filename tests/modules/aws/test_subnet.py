@@ -8,7 +8,7 @@ import pytest
 
 from playrunner.modules.aws.subnet import part
 from tests.modules.aws.test_vpc import VPC
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 
 
 def subnet(**more: Any) -> dict[str, Any]:
@@ -22,13 +22,13 @@ def subnet(**more: Any) -> dict[str, Any]:
     return {"name": "subnet", "aws.subnet": wish, "register": "subnet"}
 
 
-def test_a_subnet_keeps_its_promise(stage: Stage) -> None:
+def test_a_subnet_keeps_its_promise(stage: AwsStage) -> None:
     keeps_its_promise(
         stage, subnet(), subnet(public=True, tags={"kubernetes.io/role/elb": 1}), before=[VPC]
     )
 
 
-def test_it_is_the_part_that_was_asked_for(stage: Stage) -> None:
+def test_it_is_the_part_that_was_asked_for(stage: AwsStage) -> None:
     found = stage.play([VPC, subnet(cidr="10.0.0.0/16", prefix=19, block=7, public=True)]).values[
         "subnet"
     ]
@@ -39,13 +39,13 @@ def test_it_is_the_part_that_was_asked_for(stage: Stage) -> None:
     )
 
 
-def test_a_run_that_was_killed_before_it_became_public_is_finished(stage: Stage) -> None:
+def test_a_run_that_was_killed_before_it_became_public_is_finished(stage: AwsStage) -> None:
     stage.aws.fault("error", service="ec2", action="ModifySubnetAttribute", status=400, times=1)
     assert stage.play([VPC, subnet(public=True)]).code == 2
     assert stage.play([VPC, subnet(public=True)]).values["subnet"]["MapPublicIpOnLaunch"] is True
 
 
-def test_a_part_that_does_not_exist_is_refused(stage: Stage) -> None:
+def test_a_part_that_does_not_exist_is_refused(stage: AwsStage) -> None:
     run = stage.play([VPC, subnet(cidr="10.0.0.0/16", prefix=19, block=8)])
     assert "10.0.0.0/16 has 8 parts of the size /19; there is no part 8" in run.messages
     assert (

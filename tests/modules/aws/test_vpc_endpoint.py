@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.modules.aws.test_route_table import table
 from tests.modules.aws.test_vpc import VPC
-from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import AwsStage, keeps_its_promise
 
 
 def endpoint(**more: Any) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def endpoint(**more: Any) -> dict[str, Any]:
     }
 
 
-def test_an_endpoint_keeps_its_promise(stage: Stage) -> None:
+def test_an_endpoint_keeps_its_promise(stage: AwsStage) -> None:
     tables = {"route_table_ids": ["{{ routes.RouteTableId }}"]}
     keeps_its_promise(
         stage,
@@ -26,7 +26,7 @@ def test_an_endpoint_keeps_its_promise(stage: Stage) -> None:
     )
 
 
-def test_a_table_is_added_later_and_its_own_routes_stay_quiet(stage: Stage) -> None:
+def test_a_table_is_added_later_and_its_own_routes_stay_quiet(stage: AwsStage) -> None:
     assert stage.play([VPC, table(), endpoint()]).code == 0
     steps = [VPC, table(), endpoint(route_table_ids=["{{ routes.RouteTableId }}"])]
     run = stage.play(steps)

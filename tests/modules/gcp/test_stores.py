@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.support.aws.module_stage import keeps_its_promise
 from tests.support.gcp.module_stage import GcpStage
+from tests.support.until import until
 
 REPOSITORIES = "v1/projects/{p}/locations/us-central1/repositories"
 
@@ -53,7 +54,6 @@ def test_a_bucket_is_private_in_the_inventorys_region_and_stays_while_it_holds_s
 def test_a_repository_keeps_its_promise(stage: GcpStage) -> None:
     def foreign() -> None:
         stage.gcp.ask("POST", f"{REPOSITORIES}?repositoryId=images", {"format": "DOCKER"})
-        from tests.support.aws.sandbox import until
 
         until(lambda: stage.gcp.everything().get("repository"))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from playrunner.hostside.agent import async_folder
+from playrunner.hostside.async_job import async_folder
 from playrunner.modules.host.async_status import AsyncStatus
 from tests.support.host.performing import done, failure
 

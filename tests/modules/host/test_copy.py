@@ -18,7 +18,7 @@ from tests.support.host.contract import keeps_its_promise, tree_of
 Host = Callable[..., Any]
 
 
-def shipment(data: bytes, name: str = "f.txt", mode: str = "0644") -> dict[str, Any]:
+def upload(data: bytes, name: str = "f.txt", mode: str = "0644") -> dict[str, Any]:
     return {
         "name": name,
         "sha1": hashlib.sha1(data).hexdigest(),
@@ -35,9 +35,9 @@ def shipped_folder(trailing_slash: bool) -> dict[str, Any]:
         "trailing_slash": trailing_slash,
         "mode": "0755",
         "files": [
-            {"path": "a.txt", "kind": "file", **shipment(b"a\n")},
+            {"path": "a.txt", "kind": "file", **upload(b"a\n")},
             {"path": "sub", "kind": "directory", "mode": "0700"},
-            {"path": "sub/run", "kind": "file", **shipment(b"b\n", mode="0755")},
+            {"path": "sub/run", "kind": "file", **upload(b"b\n", mode="0755")},
             {"path": "link", "kind": "link", "target": "a.txt"},
             {"path": "empty", "kind": "directory", "mode": "0755"},
         ],
@@ -48,7 +48,7 @@ def test_a_shipped_file_is_written_mended_and_taken_back(host: Host, folder: Pat
     target = folder / "g"
     result = keeps_its_promise(
         host,
-        lambda: Copy(src=shipment(b"hello\n"), dest=str(target), mode="0640"),
+        lambda: Copy(src=upload(b"hello\n"), dest=str(target), mode="0640"),
         lambda: tree_of(folder),
         disturb=lambda: target.write_text("else\n") and None,
     )
@@ -94,18 +94,16 @@ def test_modes_of_a_folders_files_and_folders_are_apart(ctx: Any, folder: Path) 
 
 
 def test_preserve_keeps_the_sources_mode(ctx: Any, folder: Path) -> None:
-    perform(Copy(src=shipment(b"x", mode="0750"), dest=str(folder / "g"), mode="preserve"), ctx)
+    perform(Copy(src=upload(b"x", mode="0750"), dest=str(folder / "g"), mode="preserve"), ctx)
     assert (folder / "g").stat().st_mode & 0o777 == 0o750
 
 
 def test_a_directory_or_a_trailing_slash_keeps_the_name(ctx: Any, folder: Path) -> None:
     (folder / "e").mkdir()
-    assert perform(Copy(src=shipment(b"x"), dest=str(folder / "e")), ctx)["dest"] == str(
+    assert perform(Copy(src=upload(b"x"), dest=str(folder / "e")), ctx)["dest"] == str(
         folder / "e/f.txt"
     )
-    perform(
-        Copy(src=shipment(b"x"), dest=str(folder / "new/deep") + "/", directory_mode="0700"), ctx
-    )
+    perform(Copy(src=upload(b"x"), dest=str(folder / "new/deep") + "/", directory_mode="0700"), ctx)
     assert (folder / "new/deep/f.txt").read_bytes() == b"x" and (
         folder / "new"
     ).stat().st_mode & 0o777 == 0o700
@@ -114,14 +112,14 @@ def test_a_directory_or_a_trailing_slash_keeps_the_name(ctx: Any, folder: Path) 
 def test_without_force_what_is_there_stays(ctx: Any, folder: Path) -> None:
     (folder / "g").write_text("mine")
     assert not perform(
-        Copy(src=shipment(b"x"), dest=str(folder / "g"), force=False, mode="0600"), ctx
+        Copy(src=upload(b"x"), dest=str(folder / "g"), force=False, mode="0600"), ctx
     )["changed"]
     assert (folder / "g").read_text() == "mine"
 
 
 def test_a_backup_is_kept_beside_it(ctx: Any, folder: Path) -> None:
     (folder / "g").write_text("mine")
-    result = perform(Copy(src=shipment(b"x"), dest=str(folder / "g"), backup=True), ctx)
+    result = perform(Copy(src=upload(b"x"), dest=str(folder / "g"), backup=True), ctx)
     assert Path(result["backup_file"]).read_text() == "mine"
     assert result["backup_file"].startswith(f"{folder}/g.{os.getpid()}.") and result[
         "backup_file"
@@ -131,9 +129,9 @@ def test_a_backup_is_kept_beside_it(ctx: Any, folder: Path) -> None:
 def test_a_link_is_replaced_unless_followed(ctx: Any, folder: Path) -> None:
     (folder / "g").write_text("mine")
     (folder / "l").symlink_to("g")
-    perform(Copy(src=shipment(b"x"), dest=str(folder / "l"), follow=True), ctx)
+    perform(Copy(src=upload(b"x"), dest=str(folder / "l"), follow=True), ctx)
     assert (folder / "l").is_symlink() and (folder / "g").read_text() == "x"
-    perform(Copy(src=shipment(b"y"), dest=str(folder / "l")), ctx)
+    perform(Copy(src=upload(b"y"), dest=str(folder / "l")), ctx)
     assert not (folder / "l").is_symlink() and (folder / "g").read_text() == "x"
 
 
@@ -160,13 +158,13 @@ def test_remote_src_reads_on_the_host(host: Host, folder: Path) -> None:
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        ({"src": shipment(b"x"), "dest": "no/where"}, "Destination directory .*no does not exist"),
+        ({"src": upload(b"x"), "dest": "no/where"}, "Destination directory .*no does not exist"),
         ({"content": "x", "dest": "e"}, "dir as dest"),
-        ({"src": shipment(b"x"), "content": "x", "dest": "g"}, "mutually exclusive"),
+        ({"src": upload(b"x"), "content": "x", "dest": "g"}, "mutually exclusive"),
         ({"dest": "g"}, "src .or content. is required"),
         ({"src": "gone", "dest": "g", "remote_src": True}, "Source .*gone not found"),
         (
-            {"src": shipment(b"x"), "dest": "g", "checksum": "0" * 40},
+            {"src": upload(b"x"), "dest": "g", "checksum": "0" * 40},
             "does not match the expected checksum",
         ),
         ({"src": shipped_folder(False), "dest": "f"}, "over the file"),
@@ -187,7 +185,7 @@ def test_what_cannot_be_done_is_said(
 
 def test_binary_content_is_compared_by_its_sum(host: Host, folder: Path) -> None:
     data = bytes(range(256)) * 40
-    first = perform(Copy(src=shipment(data), dest=str(folder / "g")), host(diff=True))
+    first = perform(Copy(src=upload(data), dest=str(folder / "g")), host(diff=True))
     assert first["changed"] and first["diff"]["after"]["content"] is None
     assert (folder / "g").read_bytes() == data
-    assert not perform(Copy(src=shipment(data), dest=str(folder / "g")), host())["changed"]
+    assert not perform(Copy(src=upload(data), dest=str(folder / "g")), host())["changed"]

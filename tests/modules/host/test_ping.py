@@ -12,4 +12,4 @@ def test_it_answers() -> None:
 
 
 def test_it_fails_on_purpose() -> None:
-    assert str(failure(Ping(data="crash"))) == "boom"
+    assert str(failure(Ping(data="crash"))) == "Task failed: Module failed: boom"

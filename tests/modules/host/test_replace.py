@@ -73,7 +73,10 @@ def test_other_encodings_are_kept(ctx: Any, folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments, words",
-    [({"regexp": "("}, "regexp is not"), ({"regexp": "a", "replace": r"\9"}, "does not fit")],
+    [
+        ({"regexp": "("}, "regexp is not"),
+        ({"regexp": "a", "replace": r"\9"}, "Unable to process replace"),
+    ],
 )
 def test_a_wrong_pattern_is_said(
     ctx: Any, folder: Path, arguments: dict[str, Any], words: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from playrunner.modules.host.shell import Shell
@@ -33,3 +34,15 @@ def test_creates_guards_it(tmp_path: Path) -> None:
 
 def test_windows_line_ends_go_from_the_end_too() -> None:
     assert done(Shell(cmd=r"printf 'x\r\n\r\n'"))["stdout"] == "x"
+
+
+def test_a_process_left_in_the_background_does_not_hold_the_step() -> None:
+    started = time.monotonic()
+    result = done(Shell(cmd="echo first; (sleep 0.3; echo second; exec sleep 20) &"))
+    assert time.monotonic() - started < 10
+    assert result["stdout_lines"] == ["first", "second"], "what was written until then is kept"
+
+
+def test_output_of_the_shell_itself_is_waited_for() -> None:
+    result = done(Shell(cmd="sleep 2.2; echo late"))
+    assert result["stdout"] == "late"

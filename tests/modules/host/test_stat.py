@@ -76,7 +76,7 @@ def test_slurp_returns_the_content_in_base64(ctx: Any, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name, words", [("gone", "file not found: .*gone"), ("", "is a directory")]
+    "name, words", [("gone", "File not found: .*gone"), ("", "is a directory")]
 )
 def test_slurp_names_what_it_cannot_read(ctx: Any, folder: Path, name: str, words: str) -> None:
     with pytest.raises(Failed, match=words):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from playrunner.hostside.perform import perform
-from playrunner.modules.host._accounts import shadow_hash
+from playrunner.modules.host._accounts import shadow_columns
 from playrunner.modules.host.user import User
 from tests.support.host.performing import context, done, failure
 
@@ -67,11 +67,14 @@ def test_what_differs_is_mended(name: str, tmp_path: Path) -> None:
 
 def test_a_password_is_set_and_never_shown(name: str) -> None:
     result = done(User(name=name, create_home=False, password=HASH))
-    assert shadow_hash(name) == HASH
+    assert (shadow_columns(name) or ["", ""])[1] == HASH
     assert HASH not in str(result) and result["password"] == "NOT_LOGGING_PASSWORD"
     assert not done(User(name=name, password=HASH))["changed"]
     assert not done(User(name=name, password=OTHER_HASH, update_password="on_create"))["changed"]
-    assert done(User(name=name, password=OTHER_HASH))["changed"] and shadow_hash(name) == OTHER_HASH
+    assert (
+        done(User(name=name, password=OTHER_HASH))["changed"]
+        and (shadow_columns(name) or ["", ""])[1] == OTHER_HASH
+    )
 
 
 def test_a_password_that_is_not_hashed_gets_a_warning(name: str) -> None:
@@ -90,3 +93,41 @@ def test_an_account_goes_with_its_home(name: str, tmp_path: Path) -> None:
 def test_a_group_of_the_same_name_is_no_obstacle(name: str) -> None:
     subprocess.run(["groupadd", name], check=True)
     assert done(User(name=name, create_home=False, system=True))["changed"]
+
+
+def test_expiry_ages_and_lock_are_set_once(name: str) -> None:
+    step = User(
+        name=name,
+        create_home=False,
+        password=HASH,
+        password_lock=True,
+        expires=1893456000,
+        password_expire_max=90,
+        password_expire_min=1,
+        password_expire_warn=7,
+        password_expire_account_disable=3,
+    )
+    assert done(step)["changed"] and not done(step)["changed"]
+    columns = shadow_columns(name) or []
+    assert columns[1] == f"!{HASH}" and columns[3:8] == ["1", "90", "7", "3", "21915"]
+    assert done(User(name=name, expires=-1, password_lock=False))["changed"]
+    columns = shadow_columns(name) or []
+    assert columns[1] == HASH and columns[7] == ""
+
+
+def test_a_key_is_made_once_and_belongs_to_the_account(name: str, tmp_path: Path) -> None:
+    step = User(
+        name=name,
+        home=str(tmp_path / "home"),
+        generate_ssh_key=True,
+        ssh_key_type="ed25519",
+        ssh_key_passphrase="open sesame",
+        ssh_key_comment="a remark",
+    )
+    first = done(step)
+    key = tmp_path / "home" / ".ssh" / "id_ed25519"
+    assert first["ssh_key_file"] == str(key) and first["ssh_public_key"].endswith("a remark")
+    assert key.stat().st_uid == pwd.getpwnam(name).pw_uid and "SHA256:" in first["ssh_fingerprint"]
+    assert "sesame" not in str(first) and not done(step)["changed"]
+    opened = ["ssh-keygen", "-y", "-P", "open sesame", "-f", str(key)]
+    assert subprocess.run(opened, capture_output=True, check=False).returncode == 0

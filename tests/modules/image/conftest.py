@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("oras", reason="registries need oras: pip install playrunner[images]")
+pytest.importorskip("oras", reason="registries need oras: pip install playrunner[image]")
 
 from playrunner.sandbox.registry import Registry
-from tests.support.images.image_stage import Stage, real_registry, required, storage
+from tests.support.images.image_stage import ImageStage, real_registry, required, storage
 
 
 @pytest.fixture(scope="session")
@@ -32,8 +32,8 @@ def stage(
     storage_environment: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> Stage:
+) -> ImageStage:
     monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
     for name, value in storage_environment.items():
         monkeypatch.setenv(name, value)
-    return Stage(kept, tmp_path, f"t{secrets.token_hex(4)}")
+    return ImageStage(kept, tmp_path, f"t{secrets.token_hex(4)}")

@@ -8,7 +8,6 @@ import io
 import json
 import tarfile
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,9 @@ from playrunner.images.logins import Login
 from playrunner.images.platform import ARCHITECTURE, PLATFORM
 from playrunner.images.settings import settings_of
 from playrunner.sandbox.kube.process import process
-from tests.support.images.image_stage import Stage
+from tests.support.images.image_stage import ImageStage
 from tests.support.kube.module_stage import Api
+from tests.support.until import until
 
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 LONG_SECONDS = 120
@@ -41,15 +41,16 @@ class Cluster(threading.Thread):
     """Does what a cluster does with the Job: builds what its ConfigMap holds, pushes it, and says
     how it ended."""
 
-    def __init__(self, api: Api, stage: Stage, ending: str) -> None:
+    def __init__(self, api: Api, stage: ImageStage, ending: str) -> None:
         super().__init__(daemon=True)
         self.api, self.stage, self.ending, self.job = api, stage, ending, dict[str, Any]()
 
     def run(self) -> None:
-        deadline = time.monotonic() + LONG_SECONDS
-        while not self.job and time.monotonic() < deadline:
-            self.job = next(iter(self.api.call("GET", JOBS).get("items", [])), {})
-            time.sleep(0.05)
+        self.job = until(
+            lambda: next(iter(self.api.call("GET", JOBS).get("items", [])), {}),
+            what="the build's Job",
+            seconds=LONG_SECONDS,
+        )
         name = self.job["metadata"]["name"]
         if self.ending == "Complete":
             self._build(name)
@@ -96,7 +97,7 @@ class Cluster(threading.Thread):
 
 
 @pytest.fixture
-def in_cluster(stage: Stage, api: Api) -> dict[str, Any]:
+def in_cluster(stage: ImageStage, api: Api) -> dict[str, Any]:
     return {
         "image_builder": "cluster",
         "image_cluster_image": "example.org/buildkit:v1",
@@ -105,7 +106,7 @@ def in_cluster(stage: Stage, api: Api) -> dict[str, Any]:
 
 
 def test_an_image_is_built_in_the_cluster_once_and_leaves_nothing(
-    stage: Stage, api: Api, in_cluster: dict[str, Any]
+    stage: ImageStage, api: Api, in_cluster: dict[str, Any]
 ) -> None:
     cluster = Cluster(api, stage, "Complete")
     cluster.start()
@@ -130,7 +131,7 @@ def test_an_image_is_built_in_the_cluster_once_and_leaves_nothing(
 
 
 def test_a_job_that_fails_says_so_and_goes(
-    stage: Stage, api: Api, in_cluster: dict[str, Any]
+    stage: ImageStage, api: Api, in_cluster: dict[str, Any]
 ) -> None:
     cluster = Cluster(api, stage, "Failed")
     cluster.start()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.images.image_stage import Stage
+from tests.support.images.image_stage import ImageStage
 
 if TYPE_CHECKING:
     from tests.support.sshd import NodeSet
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def elsewhere(
-    stage: Stage,
+    stage: ImageStage,
     nodes: NodeSet,
     storage_environment: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
-) -> Stage:
+) -> ImageStage:
     """A stage whose builder is a node; this machine's own environment does not reach it."""
     for name in storage_environment:
         monkeypatch.delenv(name)
@@ -45,7 +45,7 @@ def elsewhere(
     return stage
 
 
-def test_an_image_is_built_and_pushed_from_another_machine(elsewhere: Stage) -> None:
+def test_an_image_is_built_and_pushed_from_another_machine(elsewhere: ImageStage) -> None:
     logins = set(Path("/tmp").glob("tmp.*/config.json"))
 
     first, again = elsewhere.play(elsewhere.steps()), elsewhere.play(elsewhere.steps())
@@ -57,7 +57,7 @@ def test_an_image_is_built_and_pushed_from_another_machine(elsewhere: Stage) -> 
     assert set(Path("/tmp").glob("tmp.*/config.json")) <= logins
 
 
-def test_a_host_that_is_not_in_the_inventory_is_named(elsewhere: Stage) -> None:
+def test_a_host_that_is_not_in_the_inventory_is_named(elsewhere: ImageStage) -> None:
     played = elsewhere.play(elsewhere.steps(), image_builder_host="nobody")
 
     assert played.code != 0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.images.image_stage import Stage
+from tests.support.images.image_stage import ImageStage
 from tests.support.images.recipes import recipes
 from tests.support.runner import Outcome, invoke
 
@@ -17,7 +17,7 @@ from tests.support.runner import Outcome, invoke
 class Operator:
     """Somebody at a terminal, with an inventory that names the stage's registry."""
 
-    def __init__(self, stage: Stage, **variables: Any) -> None:
+    def __init__(self, stage: ImageStage, **variables: Any) -> None:
         self.stage, self.state = stage, stage.folder / "state"
         self.given = {
             "nccl_image_repository": stage.repository,
@@ -57,7 +57,7 @@ class Operator:
 
 
 @pytest.fixture
-def operator(stage: Stage) -> Operator:
+def operator(stage: ImageStage) -> Operator:
     return Operator(stage)
 
 
@@ -96,7 +96,7 @@ def test_what_the_registry_has_is_neither_built_nor_pushed_and_delete_takes_it_a
     assert operator.stage.skopeo(theirs)["RepoTags"] == ["latest"]
 
 
-def test_earlier_images_go_when_the_inventory_says_so(stage: Stage) -> None:
+def test_earlier_images_go_when_the_inventory_says_so(stage: ImageStage) -> None:
     operator = Operator(stage, nccl_image_names=["cpu"], nccl_image_prune=True)
     theirs, recipe = stage.foreign("latest"), operator.recipes()["cpu"]
     operator.pretend_pushed(recipe)
@@ -114,7 +114,7 @@ def test_earlier_images_go_when_the_inventory_says_so(stage: Stage) -> None:
     assert sorted(stage.skopeo(theirs)["RepoTags"]) == sorted([recipe["tag"], "latest"])
 
 
-def test_a_workspace_is_laid_over_an_image_of_ours(stage: Stage) -> None:
+def test_a_workspace_is_laid_over_an_image_of_ours(stage: ImageStage) -> None:
     operator = Operator(stage, nccl_image_names=["cpu"], nccl_image_workspace_on="cpu")
     operator.pretend_pushed(operator.recipes()["cpu"])
     work = stage.folder / "work"

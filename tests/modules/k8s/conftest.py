@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from playrunner.sandbox.kube.process import process
-from tests.support.kube.module_stage import Api, Stage
+from tests.support.kube.module_stage import Api, KubeStage
 
 
 @pytest.fixture(scope="session")
@@ -30,11 +30,11 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 
 
 @pytest.fixture
-def stage(api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+def stage(api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KubeStage:
     monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
     own = f"t{secrets.token_hex(4)}"
     api.call("POST", "/api/v1/namespaces", {"metadata": {"name": own}})
-    return Stage(api, tmp_path, own)
+    return KubeStage(api, tmp_path, own)
 
 
 @pytest.fixture

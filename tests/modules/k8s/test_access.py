@@ -17,7 +17,7 @@ from playrunner.errors import BadInput
 from playrunner.kube.client import config as kube_config
 from playrunner.kube.client.config import KubeSettings, access
 from tests.modules.k8s.test_manifest import config, path, step
-from tests.support.kube.module_stage import Stage
+from tests.support.kube.module_stage import KubeStage
 from tests.support.sshd import NodeSet
 
 
@@ -129,7 +129,7 @@ def test_a_token_command_that_fails_is_told_in_its_words(tmp_path: Path) -> None
         ).credentials.authorization()
 
 
-def test_a_token_that_is_not_taken_any_more_is_renewed_in_the_middle(stage: Stage) -> None:
+def test_a_token_that_is_not_taken_any_more_is_renewed_in_the_middle(stage: KubeStage) -> None:
     content = yaml.safe_load(stage.api.kubeconfig.read_text())
     token = content["users"][0]["user"]["token"]
     entry = command(stage.folder, 600)
@@ -149,7 +149,7 @@ def test_a_token_that_is_not_taken_any_more_is_renewed_in_the_middle(stage: Stag
     ), refused.messages
 
 
-def test_a_server_with_another_certificate_is_not_trusted(stage: Stage) -> None:
+def test_a_server_with_another_certificate_is_not_trusted(stage: KubeStage) -> None:
     content = yaml.safe_load(stage.api.kubeconfig.read_text())
     del content["clusters"][0]["cluster"]["certificate-authority-data"]
     file = stage.folder / "strange.yaml"
@@ -160,7 +160,7 @@ def test_a_server_with_another_certificate_is_not_trusted(stage: Stage) -> None:
     )
 
 
-def test_a_private_server_is_reached_through_a_host(stage: Stage, nodes: NodeSet) -> None:
+def test_a_private_server_is_reached_through_a_host(stage: KubeStage, nodes: NodeSet) -> None:
     """The server's name stays the one in the kubeconfig; only the way is another."""
     inventory = json.loads(
         json.dumps(yaml.safe_load(Path(nodes.inventory(stage.folder)).read_text()))

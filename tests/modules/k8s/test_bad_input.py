@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kube.module_stage import Run, Stage
+from tests.support.kube.module_stage import KubeStage, Run
 
 GOOD = """\
 apiVersion: v1
@@ -33,7 +33,7 @@ spec:
 """
 
 
-def played(stage: Stage, text: str, template: bool = False, **variables: Any) -> Run:
+def played(stage: KubeStage, text: str, template: bool = False, **variables: Any) -> Run:
     file = stage.folder / ("objects.yaml.j2" if template else "objects.yaml")
     file.write_text(text)
     step = {
@@ -93,7 +93,7 @@ def played(stage: Stage, text: str, template: bool = False, **variables: Any) ->
     ],
 )
 def test_what_is_wrong_with_a_manifest_is_told_with_its_place(
-    stage: Stage, text: str, line: int, words: str
+    stage: KubeStage, text: str, line: int, words: str
 ) -> None:
     run = played(stage, text)
     assert run.code, run.values
@@ -104,7 +104,7 @@ def test_what_is_wrong_with_a_manifest_is_told_with_its_place(
         assert "objects.yaml:" in run.messages, run.messages
 
 
-def test_a_variable_that_is_not_there_is_named_with_its_line(stage: Stage) -> None:
+def test_a_variable_that_is_not_there_is_named_with_its_line(stage: KubeStage) -> None:
     text = GOOD + "---\n" + GOOD.replace("first", "second").replace('"1"', '"{{ not_there }}"')
     run = played(stage, text, template=True)
     assert (
@@ -114,7 +114,7 @@ def test_a_variable_that_is_not_there_is_named_with_its_line(stage: Stage) -> No
     ), run.messages
 
 
-def test_a_place_in_a_rendered_text_is_one_in_the_template(stage: Stage) -> None:
+def test_a_place_in_a_rendered_text_is_one_in_the_template(stage: KubeStage) -> None:
     text = (
         "{% for name in ['first', 'second'] %}\n"
         + GOOD.replace("first", "{{ name }}")
@@ -153,7 +153,10 @@ def page() -> Iterator[tuple[str, dict[str, int]]]:
 
 
 def test_what_is_fetched_is_pinned_and_fetched_once(
-    stage: Stage, page: tuple[str, dict[str, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stage: KubeStage,
+    page: tuple[str, dict[str, int]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     url, asked = page

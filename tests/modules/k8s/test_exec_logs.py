@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from tests.support.kube.local import LocalRuntime, served
-from tests.support.kube.module_stage import Api, Stage
+from tests.support.kube.module_stage import Api, KubeStage
 
 
 @pytest.fixture
 def running(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[Stage, LocalRuntime]]:
+) -> Iterator[tuple[KubeStage, LocalRuntime]]:
     """A cluster whose pods run programs of this machine, and a pod in it."""
     monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
     runtime, folder = LocalRuntime(), tmp_path / "kube"
     folder.mkdir()
     with served(runtime, folder) as kubeconfig:
-        stage = Stage(Api(Path(kubeconfig)), tmp_path, "demo")
+        stage = KubeStage(Api(Path(kubeconfig)), tmp_path, "demo")
         made = stage.api.call(
             "POST",
             "/api/v1/namespaces/default/pods",
@@ -38,7 +38,7 @@ def exec_(**arguments: Any) -> dict[str, Any]:
     return {"name": "exec", "k8s.exec": {"timeout": 20, **arguments}}
 
 
-def test_a_program_s_output_and_code_come_back(running: tuple[Stage, LocalRuntime]) -> None:
+def test_a_program_s_output_and_code_come_back(running: tuple[KubeStage, LocalRuntime]) -> None:
     stage, _ = running
     run = stage.play([exec_(pod="web", command="echo out; echo err >&2")])
     assert run.code == 0 and run.statuses["exec"] == "changed", run.messages
@@ -53,14 +53,14 @@ def test_a_program_s_output_and_code_come_back(running: tuple[Stage, LocalRuntim
     )
 
 
-def test_a_check_runs_nothing(running: tuple[Stage, LocalRuntime], tmp_path: Path) -> None:
+def test_a_check_runs_nothing(running: tuple[KubeStage, LocalRuntime], tmp_path: Path) -> None:
     stage, _ = running
     run = stage.play([exec_(pod="web", command=f"touch {tmp_path}/mark")], check=True)
     assert run.statuses["exec"] == "unknown" and not (tmp_path / "mark").exists()
 
 
 def test_a_pod_that_is_not_there_is_told_with_the_next_command(
-    running: tuple[Stage, LocalRuntime],
+    running: tuple[KubeStage, LocalRuntime],
 ) -> None:
     stage, _ = running
     run = stage.play([exec_(pod="other", command="true")])
@@ -71,7 +71,7 @@ def test_a_pod_that_is_not_there_is_told_with_the_next_command(
     )
 
 
-def test_one_that_takes_too_long_is_given_up(running: tuple[Stage, LocalRuntime]) -> None:
+def test_one_that_takes_too_long_is_given_up(running: tuple[KubeStage, LocalRuntime]) -> None:
     stage, _ = running
     run = stage.play([exec_(pod="web", command="echo started; sleep 30", timeout=1)])
     assert (
@@ -81,7 +81,7 @@ def test_one_that_takes_too_long_is_given_up(running: tuple[Stage, LocalRuntime]
     )
 
 
-def test_logs_are_read_by_name_and_by_labels(running: tuple[Stage, LocalRuntime]) -> None:
+def test_logs_are_read_by_name_and_by_labels(running: tuple[KubeStage, LocalRuntime]) -> None:
     stage, runtime = running
     for line in ("one", "two", "three"):
         runtime.say(line)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.support.kube.module_stage import Stage
+from tests.support.kube.module_stage import KubeStage
 
 STEP = [{"name": "holdings", "k8s.holdings": {}}]
 
 
-def test_load_balancers_and_claims_go_and_everything_else_stays(stage: Stage) -> None:
+def test_load_balancers_and_claims_go_and_everything_else_stays(stage: KubeStage) -> None:
     assert stage.play(STEP).statuses["holdings"] == "ok", "nothing is made on the way in"
     home = f"/api/v1/namespaces/{stage.namespace}"
     for name, kind in (("web", "LoadBalancer"), ("inner", "ClusterIP")):

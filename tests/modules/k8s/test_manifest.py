@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.kube.module_stage import Stage
+from tests.support.kube.module_stage import KubeStage
 
 
 def config(name: str, **data: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
-def step(stage: Stage, *objects: dict[str, Any], **more: Any) -> dict[str, Any]:
+def step(stage: KubeStage, *objects: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {
         "name": "set",
         "k8s.manifest": {
@@ -25,11 +25,11 @@ def step(stage: Stage, *objects: dict[str, Any], **more: Any) -> dict[str, Any]:
     }
 
 
-def path(stage: Stage, name: str, plural: str = "configmaps") -> str:
+def path(stage: KubeStage, name: str, plural: str = "configmaps") -> str:
     return f"/api/v1/namespaces/{stage.namespace}/{plural}/{name}"
 
 
-def test_a_set_is_foreseen_made_and_then_left_alone(stage: Stage) -> None:
+def test_a_set_is_foreseen_made_and_then_left_alone(stage: KubeStage) -> None:
     steps = [step(stage, config("one", a="1"), config("two", b="2"))]
     foreseen, asked = stage.counted(steps, check=True)
     assert foreseen.statuses["set"] == "changed", foreseen.messages
@@ -48,13 +48,13 @@ def test_a_set_is_foreseen_made_and_then_left_alone(stage: Stage) -> None:
     assert {method for method, _ in asked} == {"GET"} and len(asked) <= 4, asked
 
 
-def test_a_check_shows_the_whole_object_in_its_difference(stage: Stage) -> None:
+def test_a_check_shows_the_whole_object_in_its_difference(stage: KubeStage) -> None:
     foreseen = stage.play([step(stage, config("one", a="text"))], check=True, diff=True)
     assert foreseen.code == 0 and foreseen.statuses["set"] == "changed", foreseen.messages
     assert "a: text" in foreseen.values["set"]["diff"]["after"][f"ConfigMap {stage.namespace}/one"]
 
 
-def test_a_difference_is_mended_and_a_field_taken_out_goes(stage: Stage) -> None:
+def test_a_difference_is_mended_and_a_field_taken_out_goes(stage: KubeStage) -> None:
     assert stage.play([step(stage, config("one", a="1", b="2"))]).code == 0
     mended = stage.play([step(stage, config("one", a="3"))])
     assert mended.statuses["set"] == "changed", mended.messages
@@ -62,7 +62,7 @@ def test_a_difference_is_mended_and_a_field_taken_out_goes(stage: Stage) -> None
     assert stage.play([step(stage, config("one", a="3"))]).statuses["set"] == "ok"
 
 
-def test_what_is_not_declared_any_more_goes_also_when_its_kind_is_not(stage: Stage) -> None:
+def test_what_is_not_declared_any_more_goes_also_when_its_kind_is_not(stage: KubeStage) -> None:
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "worker"}}
     assert stage.play([step(stage, config("one", a="1"), config("two", a="1"), account)]).code == 0
     pruned = stage.play([step(stage, config("two", a="1"))])
@@ -73,7 +73,7 @@ def test_what_is_not_declared_any_more_goes_also_when_its_kind_is_not(stage: Sta
     assert stage.play([step(stage, config("two", a="1"))]).statuses["set"] == "ok"
 
 
-def test_a_set_goes_whole_and_without_its_template(stage: Stage) -> None:
+def test_a_set_goes_whole_and_without_its_template(stage: KubeStage) -> None:
     before = stage.api.get(f"/api/v1/namespaces/{stage.namespace}/configmaps")["items"]
     assert stage.play([step(stage, config("one", a="1"), config("two", b="2"))]).code == 0
     lost = {
@@ -91,12 +91,14 @@ def test_a_set_goes_whole_and_without_its_template(stage: Stage) -> None:
     assert not stage.delete([lost]).gone
 
 
-def test_what_another_made_is_refused_left_or_adopted(stage: Stage) -> None:
+def test_what_another_made_is_refused_left_or_adopted(stage: KubeStage) -> None:
     stage.api.call(
         "POST", f"/api/v1/namespaces/{stage.namespace}/configmaps", config("one", a="theirs")
     )
     refused = stage.play([step(stage, config("one", a="1"), config("two", b="2"))])
-    assert refused.code == 2 and "does not carry the mark" in refused.messages, refused.messages
+    assert refused.code == 2 and "is not labelled playrunner.io/cluster=" in refused.messages, (
+        refused.messages
+    )
     assert stage.api.get(path(stage, "two")) is None, "nothing is applied when something is refused"
     left = stage.play([step(stage, config("one", a="1"), leave=["ConfigMap"])])
     assert left.code == 0 and stage.api.get(path(stage, "one"))["data"] == {"a": "theirs"}, (
@@ -109,7 +111,7 @@ def test_what_another_made_is_refused_left_or_adopted(stage: Stage) -> None:
     assert stage.play([step(stage, config("one", a="1"))]).statuses["set"] == "ok"
 
 
-def test_a_field_that_another_took_over_is_named_with_its_owner(stage: Stage) -> None:
+def test_a_field_that_another_took_over_is_named_with_its_owner(stage: KubeStage) -> None:
     assert stage.play([step(stage, config("one", a="1"))]).code == 0
     stage.api.merge(path(stage, "one"), {"data": {"a": "theirs"}}, manager="their-tool")
     refused = stage.play([step(stage, config("one", a="1"))])
@@ -121,7 +123,7 @@ def test_a_field_that_another_took_over_is_named_with_its_owner(stage: Stage) ->
     )
 
 
-def test_values_in_other_words_are_no_difference(stage: Stage) -> None:
+def test_values_in_other_words_are_no_difference(stage: KubeStage) -> None:
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
@@ -134,7 +136,7 @@ def test_values_in_other_words_are_no_difference(stage: Stage) -> None:
     assert [method for method, _ in asked if method != "GET"] == ["PATCH dry"]
 
 
-def test_a_diff_shows_the_lines_and_never_a_secret(stage: Stage) -> None:
+def test_a_diff_shows_the_lines_and_never_a_secret(stage: KubeStage) -> None:
     secret = {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -155,7 +157,7 @@ def test_a_diff_shows_the_lines_and_never_a_secret(stage: Stage) -> None:
     assert stage.play([step(stage, config("one", a="1"), secret)]).statuses["set"] == "ok"
 
 
-def test_what_stands_on_a_cluster_that_is_gone_is_gone_too(stage: Stage) -> None:
+def test_what_stands_on_a_cluster_that_is_gone_is_gone_too(stage: KubeStage) -> None:
     base = {
         "name": "cluster",
         "k8s.manifest": {

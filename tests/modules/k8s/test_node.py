@@ -8,11 +8,11 @@ import pytest
 
 from playrunner.kube.nodes.drain import moves
 from tests.modules.k8s.test_ready import later
-from tests.support.kube.module_stage import Stage
+from tests.support.kube.module_stage import KubeStage
 
 
 @pytest.fixture
-def node(stage: Stage) -> str:
+def node(stage: KubeStage) -> str:
     name = f"{stage.own}-n"
     body = {
         "metadata": {"name": name, "labels": {"kept": "yes"}},
@@ -23,7 +23,7 @@ def node(stage: Stage) -> str:
     return name
 
 
-def pod(stage: Stage, node: str, name: str, **more: Any) -> None:
+def pod(stage: KubeStage, node: str, name: str, **more: Any) -> None:
     meta = {"name": name, "labels": {"app": "web"}, **more}
     made = stage.api.call(
         "POST",
@@ -45,7 +45,7 @@ def pod(stage: Stage, node: str, name: str, **more: Any) -> None:
     )
 
 
-def owned(stage: Stage) -> list[dict[str, Any]]:
+def owned(stage: KubeStage) -> list[dict[str, Any]]:
     """By something that is really there, and takes no care of its pods."""
     made = stage.api.call(
         "POST", f"/api/v1/namespaces/{stage.namespace}/configmaps", {"metadata": {"name": "owner"}}
@@ -65,7 +65,7 @@ def step(node: str, **arguments: Any) -> dict[str, Any]:
     return {"name": "node", "k8s.node": {"name": node, "timeout": 10, **arguments}}
 
 
-def test_what_is_named_is_set_and_all_else_stays(stage: Stage, node: str) -> None:
+def test_what_is_named_is_set_and_all_else_stays(stage: KubeStage, node: str) -> None:
     steps = [
         step(
             node,
@@ -96,7 +96,7 @@ def test_what_is_named_is_set_and_all_else_stays(stage: Stage, node: str) -> Non
 
 
 def test_draining_moves_what_can_be_moved_and_leaves_what_belongs_to_the_node(
-    stage: Stage, node: str
+    stage: KubeStage, node: str
 ) -> None:
     pod(stage, node, "web", ownerReferences=owned(stage))
     pod(stage, node, "agent", annotations={"kubernetes.io/config.mirror": "x"})
@@ -119,14 +119,16 @@ def test_pods_of_daemon_sets_and_pods_that_are_done_stay() -> None:
     assert moves({"metadata": {}, "status": {"phase": "Pending"}})
 
 
-def test_a_pod_that_nobody_makes_again_must_be_allowed(stage: Stage, node: str) -> None:
+def test_a_pod_that_nobody_makes_again_must_be_allowed(stage: KubeStage, node: str) -> None:
     pod(stage, node, "lone")
     refused = stage.play([step(node, drain=True)])
     assert refused.code == 2 and "lone_pods: true" in refused.messages, refused.messages
     assert stage.play([step(node, drain=True, lone_pods=True)]).code == 0
 
 
-def test_a_budget_is_waited_for_and_named_when_the_time_is_over(stage: Stage, node: str) -> None:
+def test_a_budget_is_waited_for_and_named_when_the_time_is_over(
+    stage: KubeStage, node: str
+) -> None:
     version = "v1" if stage.api.get("/apis/policy/v1") else "v1beta1"
     budgets = f"/apis/policy/{version}/namespaces/{stage.namespace}/poddisruptionbudgets"
     pod(stage, node, "web", ownerReferences=owned(stage))

@@ -5,33 +5,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
-
-import pytest
-import yaml
 
 from tests.modules.k8s.test_manifest import config, path, step
-from tests.modules.k8s.test_ready import apps, deployment, later, pods, ready
-from tests.support.kube.module_stage import Stage
-from tests.support.kube.request_gate import Gate
+from tests.modules.k8s.test_ready import apps, deployment, later, ready
+from tests.support.kube.module_stage import KubeStage
 
 
-@pytest.fixture
-def gate(stage: Stage) -> Iterator[Gate]:
-    """Between the steps and the server."""
-    made = Gate(urlsplit(stage.api.server).port or 0)
-    content = yaml.safe_load(stage.api.kubeconfig.read_text())
-    content["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{made.port}"
-    file = stage.folder / "kubeconfig.yaml"
-    file.write_text(yaml.safe_dump(content))
-    stage.variables["kubeconfig"] = str(file)
-    yield made
-    made.close()
-
-
-def definition(stage: Stage, plural: str) -> dict[str, Any]:
+def definition(stage: KubeStage, plural: str) -> dict[str, Any]:
     group = f"{stage.own}.example.com"
     schema = {
         "type": "object",
@@ -63,7 +45,7 @@ def definition(stage: Stage, plural: str) -> dict[str, Any]:
     }
 
 
-def custom(stage: Stage, kind: str, name: str, **meta: Any) -> dict[str, Any]:
+def custom(stage: KubeStage, kind: str, name: str, **meta: Any) -> dict[str, Any]:
     return {
         "apiVersion": f"{stage.own}.example.com/v1",
         "kind": kind,
@@ -72,7 +54,7 @@ def custom(stage: Stage, kind: str, name: str, **meta: Any) -> dict[str, Any]:
     }
 
 
-def webhook(stage: Stage) -> dict[str, Any]:
+def webhook(stage: KubeStage) -> dict[str, Any]:
     """One for this test's namespace, at an address where nobody listens."""
     stage.api.merge(
         f"/api/v1/namespaces/{stage.namespace}", {"metadata": {"labels": {"own": stage.own}}}
@@ -103,14 +85,14 @@ def webhook(stage: Stage) -> dict[str, Any]:
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
 
-def test_a_webhook_that_does_not_answer_yet_is_waited_for(stage: Stage) -> None:
+def test_a_webhook_that_does_not_answer_yet_is_waited_for(stage: KubeStage) -> None:
     stage.api.call("POST", HOOKS, webhook(stage))
     later(1.5, lambda: stage.api.call("DELETE", f"{HOOKS}/{stage.own}"))
     made = stage.play([step(stage, config("one", a="1"), record="default")])
     assert made.code == 0 and stage.api.get(path(stage, "one")), made.messages
 
 
-def test_a_webhook_that_never_answers_is_named(stage: Stage) -> None:
+def test_a_webhook_that_never_answers_is_named(stage: KubeStage) -> None:
     stage.api.call("POST", HOOKS, webhook(stage))
     try:
         late = stage.play([step(stage, config("one", a="1"), record="default", timeout=1)])
@@ -124,7 +106,7 @@ def test_a_webhook_that_never_answers_is_named(stage: Stage) -> None:
     assert stage.play([ready(stage, dry_run=config("x"))]).code == 0
 
 
-def test_a_kind_and_its_objects_come_in_one_set_and_go_in_one(stage: Stage) -> None:
+def test_a_kind_and_its_objects_come_in_one_set_and_go_in_one(stage: KubeStage) -> None:
     steps = [step(stage, custom(stage, "Widget", "w"), definition(stage, "widgets"))]
     assert stage.play(steps, check=True).statuses["set"] == "changed"
     made = stage.play(steps)
@@ -152,7 +134,7 @@ def test_a_kind_and_its_objects_come_in_one_set_and_go_in_one(stage: Stage) -> N
     )
 
 
-def test_an_object_is_waited_for_before_its_kind_is_there(stage: Stage) -> None:
+def test_an_object_is_waited_for_before_its_kind_is_there(stage: KubeStage) -> None:
     group, one = f"{stage.own}.example.com", custom(stage, "Gadget", "g")
 
     def come() -> None:
@@ -180,7 +162,7 @@ def test_an_object_is_waited_for_before_its_kind_is_there(stage: Stage) -> None:
     )
 
 
-def test_what_a_finalizer_holds_is_named_with_the_way_out(stage: Stage) -> None:
+def test_what_a_finalizer_holds_is_named_with_the_way_out(stage: KubeStage) -> None:
     held = config("held", a="1")
     held["metadata"]["finalizers"] = ["example.com/guard"]
     steps = [step(stage, held, timeout=1)]
@@ -196,7 +178,7 @@ def test_what_a_finalizer_holds_is_named_with_the_way_out(stage: Stage) -> None:
     assert stage.delete(steps).code == 0
 
 
-def test_a_namespace_that_a_finalizer_holds_is_explained(stage: Stage, pretend: None) -> None:
+def test_a_namespace_that_a_finalizer_holds_is_explained(stage: KubeStage, pretend: None) -> None:
     name = f"{stage.own}-held"
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     steps = [step(stage, namespace, timeout=2)]
@@ -213,94 +195,7 @@ def test_a_namespace_that_a_finalizer_holds_is_explained(stage: Stage, pretend: 
     assert stage.delete(steps).code == 0
 
 
-def test_a_server_that_goes_away_in_the_middle_is_waited_for(stage: Stage, gate: Gate) -> None:
-    objects = [config(f"c{number}", a="1") for number in range(60)]
-    cutting = threading.Event()
-
-    def restart() -> None:
-        gate.shut()
-        cutting.set()
-        later(1.5, gate.reopen)
-
-    _when(lambda: stage.api.get(path(stage, "c5")) is not None, restart)
-    made = stage.play([step(stage, *objects)])
-    assert cutting.is_set() and made.code == 0, made.messages
-    assert all(stage.api.get(path(stage, f"c{number}")) for number in range(60))
-
-
-def test_a_server_that_is_not_there_is_unreachable(
-    stage: Stage, gate: Gate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("playrunner.kube.client.client.FIRST_SECONDS", 0.5)
-    gate.shut()
-    run = stage.play([step(stage, config("one"))])
-    assert run.code == 4 and "has not answered" in run.messages, (run.code, run.messages)
-
-
-def test_a_watch_that_drops_goes_on_where_it_was(stage: Stage, gate: Gate) -> None:
-    stage.api.call("POST", apps(stage), deployment())
-    cuts: list[int] = []
-    for moment in (0.6, 1.2):
-        later(moment, lambda: cuts.append(gate.cut()))
-    later(2.0, lambda: stage.api.status(f"{apps(stage)}/web", **pods(2)))
-    run = stage.play([ready(stage, kind="Deployment", name="web")])
-    assert run.code == 0 and all(cuts) and len(cuts) == 2, (run.messages, cuts)
-
-
-def test_a_watch_too_old_to_go_on_starts_anew(stage: Stage, gate: Gate, pretend: None) -> None:
-    stage.api.call("POST", apps(stage), deployment())
-
-    def forget() -> None:
-        gate.shut()
-        stage.api.status(f"{apps(stage)}/web", **pods(2))
-        stage.api.call("POST", "/_sandbox/forget-history")
-        gate.reopen()
-
-    later(0.8, forget)
-    assert stage.play([ready(stage, kind="Deployment", name="web")]).code == 0
-
-
-def test_too_many_requests_and_lost_answers_are_asked_again(stage: Stage, pretend: None) -> None:
-    stage.api.call(
-        "POST",
-        "/_sandbox/faults",
-        [
-            {
-                "kind": "throttle",
-                "action": "configmaps:*",
-                "probability": 0.3,
-                "times": 30,
-                "seed": 1,
-            },
-            {
-                "kind": "lost",
-                "action": "configmaps:apply",
-                "probability": 0.3,
-                "times": 10,
-                "seed": 2,
-            },
-            {
-                "kind": "error",
-                "status": 503,
-                "action": "configmaps:*",
-                "probability": 0.2,
-                "times": 10,
-                "seed": 3,
-            },
-        ],
-    )
-    try:
-        made = stage.play(
-            [step(stage, *(config(f"c{number}", a="1") for number in range(20)), timeout=60)]
-        )
-    finally:
-        struck = sum(fault["struck"] for fault in stage.api.call("GET", "/_sandbox/faults"))
-        stage.api.call("DELETE", "/_sandbox/faults")
-    assert made.code == 0 and struck > 10, (made.messages, struck)
-    assert all(stage.api.get(path(stage, f"c{number}")) for number in range(20))
-
-
-def test_who_may_not_is_told_what_is_missing(stage: Stage, pretend: None) -> None:
+def test_who_may_not_is_told_what_is_missing(stage: KubeStage, pretend: None) -> None:
     stage.api.call("POST", "/_sandbox/faults", {"kind": "deny", "action": "configmaps:apply"})
     try:
         refused = stage.play([step(stage, config("one"))])
@@ -313,8 +208,8 @@ def test_who_may_not_is_told_what_is_missing(stage: Stage, pretend: None) -> Non
     ), refused.messages
 
 
-def test_pods_that_the_node_cannot_start_are_made_anew(stage: Stage) -> None:
-    """EFA's device plugin: the whole DaemonSet is deleted and applied again, then its pods start."""
+def test_pods_that_the_node_cannot_start_are_made_anew(stage: KubeStage) -> None:
+    """As for the EFA plugin: the DaemonSet is deleted and applied again, then its pods start."""
     one = deployment("efa")
     one["kind"] = "DaemonSet"
     del one["spec"]["replicas"]
@@ -375,7 +270,7 @@ def test_pods_that_the_node_cannot_start_are_made_anew(stage: Stage) -> None:
     assert made.code == 0, made.messages
 
 
-def test_an_outsider_namespace_is_an_error_with_its_place(stage: Stage) -> None:
+def test_an_outsider_namespace_is_an_error_with_its_place(stage: KubeStage) -> None:
     lost = config("one")
     lost["metadata"]["namespace"] = "nowhere-to-be-seen"
     run = stage.play([step(stage, lost)])
@@ -391,13 +286,3 @@ def _awaited(look: Callable[[], Any]) -> Any:
             return found
         time.sleep(0.01)
     raise AssertionError("it did not come")
-
-
-def _when(condition: Callable[[], bool], do: Callable[[], None]) -> None:
-    def watch() -> None:
-        for _ in range(2000):
-            if condition():
-                do()
-                return
-
-    threading.Thread(target=watch, daemon=True).start()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from playrunner.kube.watch.readiness import addresses, allocatable, condition, verdict
+from playrunner.kube.watch.readiness import addresses, allocatable, condition, readiness_of
 
 
 def thing(
@@ -166,14 +166,14 @@ NEVER = [
 
 @pytest.mark.parametrize("one", READY, ids=lambda one: str(one["kind"]))
 def test_what_is_ready(one: dict[str, Any]) -> None:
-    assert verdict(one).ready
+    assert readiness_of(one).ready
 
 
 @pytest.mark.parametrize(
     ("one", "words"), NOT_YET, ids=lambda one: str(one["kind"]) if isinstance(one, dict) else ""
 )
 def test_what_is_not_ready_says_what_is_missing(one: dict[str, Any], words: str) -> None:
-    said = verdict(one)
+    said = readiness_of(one)
     assert not said.ready and not said.broken and words in said.missing
 
 
@@ -181,7 +181,7 @@ def test_what_is_not_ready_says_what_is_missing(one: dict[str, Any], words: str)
     ("one", "words"), NEVER, ids=lambda one: str(one["kind"]) if isinstance(one, dict) else ""
 )
 def test_what_will_never_be_ready_says_why(one: dict[str, Any], words: str) -> None:
-    assert words in verdict(one).broken
+    assert words in readiness_of(one).broken
 
 
 def test_a_condition_can_be_asked_for_by_name_and_status() -> None:

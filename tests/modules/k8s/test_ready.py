@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kube.module_stage import Stage
+from tests.support.kube.module_stage import KubeStage
 
 LABELS = {"app": "web"}
 
@@ -37,7 +37,7 @@ def pods(available: int) -> dict[str, int]:
     }
 
 
-def ready(stage: Stage, **arguments: Any) -> dict[str, Any]:
+def ready(stage: KubeStage, **arguments: Any) -> dict[str, Any]:
     return {
         "name": "ready",
         "k8s.ready": {"namespace": stage.namespace, "timeout": 10, **arguments},
@@ -48,11 +48,11 @@ def later(seconds: float, do: Callable[[], Any]) -> None:
     threading.Timer(seconds, do).start()
 
 
-def apps(stage: Stage, plural: str = "deployments") -> str:
+def apps(stage: KubeStage, plural: str = "deployments") -> str:
     return f"/apis/apps/v1/namespaces/{stage.namespace}/{plural}"
 
 
-def test_a_deployment_is_waited_for_until_its_pods_are_available(stage: Stage) -> None:
+def test_a_deployment_is_waited_for_until_its_pods_are_available(stage: KubeStage) -> None:
     stage.api.call("POST", apps(stage), deployment())
     path = f"{apps(stage)}/web"
     later(0.5, lambda: stage.api.status(path, **pods(1)))
@@ -65,7 +65,7 @@ def test_a_deployment_is_waited_for_until_its_pods_are_available(stage: Stage) -
     )
 
 
-def test_one_that_does_not_come_is_explained_by_its_pods(stage: Stage) -> None:
+def test_one_that_does_not_come_is_explained_by_its_pods(stage: KubeStage) -> None:
     stage.api.call("POST", apps(stage), deployment())
     pod = {
         "metadata": {"name": "web-1", "labels": LABELS},
@@ -93,7 +93,7 @@ def test_one_that_does_not_come_is_explained_by_its_pods(stage: Stage) -> None:
     assert "kubectl describe nodes" in run.messages
 
 
-def test_a_daemon_set_without_nodes_is_ready_once_it_was_looked_at(stage: Stage) -> None:
+def test_a_daemon_set_without_nodes_is_ready_once_it_was_looked_at(stage: KubeStage) -> None:
     one = deployment("agent")
     one["kind"] = "DaemonSet"
     del one["spec"]["replicas"]
@@ -112,7 +112,7 @@ def test_a_daemon_set_without_nodes_is_ready_once_it_was_looked_at(stage: Stage)
     assert stage.play([ready(stage, kind="DaemonSet", name="agent")]).code == 0
 
 
-def test_a_job_that_failed_is_not_waited_for(stage: Stage) -> None:
+def test_a_job_that_failed_is_not_waited_for(stage: KubeStage) -> None:
     body = {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -142,7 +142,7 @@ def test_a_job_that_failed_is_not_waited_for(stage: Stage) -> None:
     assert run.code == 2 and "Job has reached the limit" in run.messages, run.messages
 
 
-def test_a_service_is_waited_for_until_pods_stand_behind_it(stage: Stage) -> None:
+def test_a_service_is_waited_for_until_pods_stand_behind_it(stage: KubeStage) -> None:
     def come() -> None:
         stage.api.call(
             "POST",
@@ -160,7 +160,7 @@ def test_a_service_is_waited_for_until_pods_stand_behind_it(stage: Stage) -> Non
     assert missing.code == 2 and "has 0 of 1 pods behind it" in missing.messages
 
 
-def test_nodes_are_counted_by_the_devices_they_offer(stage: Stage) -> None:
+def test_nodes_are_counted_by_the_devices_they_offer(stage: KubeStage) -> None:
     for name, gpus in (("a", "8"), ("b", "0")):
         name = f"{stage.own}-{name}"
         stage.api.call(
@@ -180,12 +180,12 @@ def test_nodes_are_counted_by_the_devices_they_offer(stage: Stage) -> None:
     ), short.messages
 
 
-def test_a_check_says_unknown_of_what_is_not_ready(stage: Stage) -> None:
+def test_a_check_says_unknown_of_what_is_not_ready(stage: KubeStage) -> None:
     run = stage.play([ready(stage, kind="Deployment", name="web")], check=True)
     assert run.code == 0 and run.statuses["ready"] == "unknown", run.values
 
 
-def test_a_set_is_waited_for_and_its_failure_explained(stage: Stage) -> None:
+def test_a_set_is_waited_for_and_its_failure_explained(stage: KubeStage) -> None:
     step = {
         "name": "set",
         "k8s.manifest": {
@@ -210,12 +210,12 @@ def test_a_set_is_waited_for_and_its_failure_explained(stage: Stage) -> None:
     "arguments",
     [{}, {"kind": "Pod", "endpoints": "x"}, {"kind": "Pod", "name": "x", "selector": "a=b"}],
 )
-def test_what_to_wait_for_must_be_said_once(stage: Stage, arguments: dict[str, Any]) -> None:
+def test_what_to_wait_for_must_be_said_once(stage: KubeStage, arguments: dict[str, Any]) -> None:
     run = stage.play([ready(stage, **arguments)])
     assert run.code and "give" in run.messages
 
 
-def test_a_claim_whose_volume_cannot_be_made_shows_the_driver_s_message(stage: Stage) -> None:
+def test_a_claim_whose_volume_cannot_be_made_shows_the_driver_s_message(stage: KubeStage) -> None:
     claim = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",

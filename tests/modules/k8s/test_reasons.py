@@ -169,7 +169,8 @@ def test_refusals_are_told_with_the_way_on() -> None:
         refused(503, "the server is currently unable").passing and refused(429, "too many").passing
     )
     assert (
-        problem(502, b"<html>bad gateway</html>", "GET", "pods").said == "<html>bad gateway</html>"
+        problem(502, b"<html>bad gateway</html>", "GET", "pods").message
+        == "<html>bad gateway</html>"
     )
 
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from tests.support.kube.module_stage import Stage
+from tests.support.kube.module_stage import KubeStage
 
 
-def secret(stage: Stage, **arguments: Any) -> dict[str, Any]:
+def secret(stage: KubeStage, **arguments: Any) -> dict[str, Any]:
     return {
         "name": "secret",
         "k8s.secret": {"name": "login", "namespace": stage.namespace, **arguments},
     }
 
 
-def held(stage: Stage) -> dict[str, str]:
+def held(stage: KubeStage) -> dict[str, str]:
     found = stage.api.get(f"/api/v1/namespaces/{stage.namespace}/secrets/login")
     return {key: base64.b64decode(value).decode() for key, value in found["data"].items()}
 
 
-def test_a_secret_is_made_kept_mended_and_taken_away_without_being_shown(stage: Stage) -> None:
+def test_a_secret_is_made_kept_mended_and_taken_away_without_being_shown(stage: KubeStage) -> None:
     one = [secret(stage, data={"user": "me", "password": "hunter2"})]
     assert stage.play(one, check=True).statuses["secret"] == "changed"
     made = stage.play(one, diff=True)
@@ -40,7 +40,7 @@ def test_a_secret_is_made_kept_mended_and_taken_away_without_being_shown(stage: 
     assert stage.api.get(f"/api/v1/namespaces/{stage.namespace}/secrets/login") is None
 
 
-def test_a_value_is_made_up_once(stage: Stage) -> None:
+def test_a_value_is_made_up_once(stage: KubeStage) -> None:
     one = [secret(stage, generate={"password": 24}, data={"user": "me"})]
     assert stage.play(one).statuses["secret"] == "changed"
     first = held(stage)
@@ -55,12 +55,12 @@ def test_a_value_is_made_up_once(stage: Stage) -> None:
     assert held(stage) == {"password": first["password"], "user": "you"}
 
 
-def test_another_s_secret_is_refused(stage: Stage) -> None:
+def test_another_s_secret_is_refused(stage: KubeStage) -> None:
     stage.api.call(
         "POST",
         f"/api/v1/namespaces/{stage.namespace}/secrets",
         {"metadata": {"name": "login"}, "data": {}},
     )
     refused = stage.play([secret(stage, data={"a": "b"})])
-    assert refused.code == 2 and "does not carry the mark" in refused.messages
+    assert refused.code == 2 and "is not tagged" in refused.messages
     assert not stage.delete([secret(stage, data={"a": "b"})]).gone

@@ -18,9 +18,9 @@ def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def seated(folder: Path, **lives: str) -> Path:
-    (folder / "seats").mkdir()
+    (folder / "markers").mkdir()
     for host, run_id in lives.items():
-        (folder / "seats" / host).write_text(run_id)
+        (folder / "markers" / host).write_text(run_id)
     return folder
 
 

@@ -7,76 +7,37 @@ import base64
 import json
 import os
 import shutil
-import socket
-import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import botocore.auth
 import pytest
-import yaml
-from botocore.session import Session
 
-from playrunner.aws.eks_token import token as eks_token
 from playrunner.sandbox.aws.api import process as aws_process
-from playrunner.sandbox.gcp import process as gcp_process
 from playrunner.sandbox.gcp.auth import Entrance
 from playrunner.sandbox.http import jwt
-from playrunner.sandbox.kube.http import accounts, kubelet
+from playrunner.sandbox.kube.http import kubelet
 from playrunner.sandbox.kube.http.cloud_tokens import CloudTokens
 from playrunner.sandbox.kube.operators.listener import Listener
-from playrunner.sandbox.kube.process import process
+from playrunner.sandbox.kube.store import accounts
 from playrunner.sandbox.kube.wire import certificates
 from tests.support.aws.sandbox import PretendAws
+from tests.support.kube.callers import (
+    NODES,
+    api,  # noqa: F401
+    code,
+    kubectl,
+    made,
+    root,  # noqa: F401
+    shakes_hands,
+)
 from tests.support.kube.client import Client
 
-NODES = "/api/v1/nodes"
 ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A sandbox with both clouds, an EKS cluster called demo, and an API."""
-    pytest.importorskip(
-        "moto", reason="the pretend AWS needs moto: pip install playrunner[sandbox]"
-    )
-    root = tmp_path_factory.mktemp("whole") / "sandbox"
-    try:
-        cloud = PretendAws(root)
-        cloud.delays(**{"*": 0.0})
-        cloud.cluster(cloud.network()[1])
-        gcp_process.up(root)
-        process.up(root, pretend=True)
-        yield root
-    finally:
-        process.down(root)
-        gcp_process.down(root)
-        aws_process.down(root)
-
-
-@pytest.fixture
-def api(root: Path) -> Client:
-    return Client(process.kubeconfig_file(root))
-
-
-def made(
-    root: Path, cluster: str = "demo", key: str = "", secret: str = "", session: str | None = None
-) -> str:
-    """A token of EKS, as `playrunner.aws.eks_token` makes it; by default with the sandbox's keys."""
-    aws = aws_process.status(root)
-    assert aws is not None
-    signer = Session()
-    signer.set_credentials(key or aws.access_key_id, secret or aws.secret_access_key, session)
-    return eks_token(signer, cluster, "us-west-2")
-
-
-def code(api: Client, token: str, path: str = NODES) -> int:
-    return api.call("GET", path, token=token).code
 
 
 @pytest.mark.parametrize(
@@ -205,8 +166,22 @@ def test_a_service_accounts_token_is_signed_and_known_again(root: Path, api: Cli
     )
     key = root / "kube" / accounts.KEY
     assert code(api, jwt.signed({**content, "exp": int(time.time()) - 1}, key)) == 401
-    assert code(api, jwt.signed({**content, "kubernetes.io": {"namespace": "default", "serviceaccount": {
-        "name": "default", "uid": "of one that was deleted"}}}, key)) == 401  # fmt: skip
+    assert (
+        code(
+            api,
+            jwt.signed(
+                {
+                    **content,
+                    "kubernetes.io": {
+                        "namespace": "default",
+                        "serviceaccount": {"name": "default", "uid": "of one that was deleted"},
+                    },
+                },
+                key,
+            ),
+        )
+        == 401
+    )
 
 
 def test_another_clusters_signature_is_none_of_ours(api: Client, tmp_path: Path) -> None:
@@ -231,17 +206,6 @@ def test_a_token_review_tells_the_truth(api: Client) -> None:
         assert said["status"]["authenticated"] is known
 
 
-def kubectl(root: Path, folder: Path, user: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """`kubectl get namespaces` as this user."""
-    if shutil.which("kubectl") is None:
-        pytest.skip("there is no kubectl")
-    config = yaml.safe_load(process.kubeconfig_file(root).read_text())
-    config["users"][0]["user"] = user
-    (folder / "config").write_text(yaml.safe_dump(config))
-    return subprocess.run(["kubectl", "--kubeconfig", str(folder / "config"), "get", "namespaces", "-o", "name"],
-                          capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)  # fmt: skip
-
-
 def test_kubectl_is_let_in_by_the_administrators_certificate_alone(
     root: Path, tmp_path: Path
 ) -> None:
@@ -259,21 +223,6 @@ def test_kubectl_is_let_in_by_the_administrators_certificate_alone(
     certificates.authority(tmp_path / "ca").issue("admin", groups=("system:masters",))
     assert ran(tmp_path / "ca", "admin").returncode == 1, "another authority's"
     assert kubectl(root, tmp_path, {"token": "wrong"}).returncode == 1
-
-
-def shakes_hands(address: tuple[str, int], folder: Path | None) -> bool:
-    """Whether a TLS server answers a client with this folder's certificate; without one, to a
-    client that has none."""
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    if folder:
-        context.load_cert_chain(folder / "server.crt", folder / "server.key")
-    try:
-        with socket.create_connection(address, 10) as plain, context.wrap_socket(plain) as secured:
-            secured.sendall(b"POST /healthz HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}")
-            return bool(secured.recv(1))
-    except OSError:
-        return False
 
 
 def test_kubelet_and_webhooks_answer_the_api_server_alone(root: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from playrunner.sandbox.kube.process import process
-from tests.sandbox.kube.conformance import Behaviour, Stage, load
+from tests.sandbox.kube.conformance import ApiStage, Behaviour, load
 from tests.support.kube.client import Client
 
 BEHAVIOURS = load()
@@ -27,7 +27,7 @@ def api(request: pytest.FixtureRequest) -> Iterator[Client]:
 
 
 @pytest.fixture
-def stage(api: Client, behaviour: Behaviour, request: pytest.FixtureRequest) -> Iterator[Stage]:
+def stage(api: Client, behaviour: Behaviour, request: pytest.FixtureRequest) -> Iterator[ApiStage]:
     if behaviour.needs == "controllers" and "pretend" not in request.node.name:
         pytest.skip(
             "this needs the controllers of a control plane, and here is only its API server"
@@ -38,14 +38,14 @@ def stage(api: Client, behaviour: Behaviour, request: pytest.FixtureRequest) -> 
         "/api/v1/namespaces",
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
     )
-    yield Stage(api, name)
+    yield ApiStage(api, name)
     api.ok("DELETE", f"/api/v1/namespaces/{name}")
 
 
 @pytest.mark.parametrize(
     "behaviour", BEHAVIOURS, ids=lambda one: re.sub(r"[^a-z0-9]+", "-", one.says.lower())
 )
-def test_the_api_does_as_a_kubernetes_api_does(behaviour: Behaviour, stage: Stage) -> None:
+def test_the_api_does_as_a_kubernetes_api_does(behaviour: Behaviour, stage: ApiStage) -> None:
     behaviour.check(stage)
 
 

@@ -14,9 +14,9 @@ from playrunner.aws.eks_token import token
 from playrunner.sandbox.aws.api import process as aws_process
 from playrunner.sandbox.kube.process import process
 from tests.support.aws.sandbox import PretendAws
-from tests.support.aws.sandbox import until as aws_until
 from tests.support.kube.client import Client
-from tests.support.kube.moving import Cluster, Object, placed, raised, until
+from tests.support.kube.moving import Cluster, Object, placed, raised
+from tests.support.until import until
 
 PLAIN = {"kube-node-1", "kube-node-2"}
 
@@ -56,7 +56,7 @@ def _eks(cloud: PretendAws, **group: Any) -> Any:
         cloud.role("worker", "ec2.amazonaws.com"),
     )
     eks.create_cluster(name="demo", roleArn=role, resourcesVpcConfig={"subnetIds": subnets})
-    aws_until(
+    until(
         lambda: eks.describe_cluster(name="demo")["cluster"], lambda one: one["status"] == "ACTIVE"
     )
     eks.create_nodegroup(
@@ -69,11 +69,16 @@ def test_a_node_groups_machines_come_as_nodes_and_go_again(
     cluster: Cluster, cloud: PretendAws
 ) -> None:
     assert set(until(lambda: _nodes(cluster), lambda nodes: set(nodes) == PLAIN)) == PLAIN
-    eks = _eks(cloud, instanceTypes=["g4dn.xlarge"], scalingConfig={"minSize": 0, "maxSize": 3, "desiredSize": 2},
-               labels={"team": "red"}, taints=[{"key": "gpu", "value": "yes", "effect": "NO_SCHEDULE"}])  # fmt: skip
+    eks = _eks(
+        cloud,
+        instanceTypes=["g4dn.xlarge"],
+        scalingConfig={"minSize": 0, "maxSize": 3, "desiredSize": 2},
+        labels={"team": "red"},
+        taints=[{"key": "gpu", "value": "yes", "effect": "NO_SCHEDULE"}],
+    )
     nodes = until(lambda: _nodes(cluster), lambda nodes: len(nodes) == 2 and not PLAIN & set(nodes))
-    one = next(iter(nodes.values()))
-    labels = one["metadata"]["labels"]
+    node = next(iter(nodes.values()))
+    labels = node["metadata"]["labels"]
     assert labels["node.kubernetes.io/instance-type"] == "g4dn.xlarge" and labels["team"] == "red"
     assert (
         labels["eks.amazonaws.com/nodegroup"] == "gpu"
@@ -82,23 +87,27 @@ def test_a_node_groups_machines_come_as_nodes_and_go_again(
     assert {
         node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes.values()
     } == {"us-west-2a", "us-west-2b"}
-    assert one["spec"]["taints"] == [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
-    assert one["spec"]["providerID"].startswith("aws:///us-west-2")
+    assert node["spec"]["taints"] == [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
+    assert node["spec"]["providerID"].startswith("aws:///us-west-2")
     seen = until(
-        lambda: _nodes(cluster)[one["metadata"]["name"]].get("status") or {},
+        lambda: _nodes(cluster)[node["metadata"]["name"]].get("status") or {},
         lambda status: "capacity" in status,
     )
     assert (seen["capacity"]["cpu"], seen["capacity"]["memory"]) == (
         "4",
         "16Gi",
     ) and "nvidia.com/gpu" not in seen["allocatable"]
-    eks.update_nodegroup_config(clusterName="demo", nodegroupName="gpu", scalingConfig={"desiredSize": 1},
-                                labels={"addOrUpdateLabels": {"team": "blue"}})  # fmt: skip
+    eks.update_nodegroup_config(
+        clusterName="demo",
+        nodegroupName="gpu",
+        scalingConfig={"desiredSize": 1},
+        labels={"addOrUpdateLabels": {"team": "blue"}},
+    )
     until(
-        lambda: [one["metadata"]["labels"]["team"] for one in _nodes(cluster).values()],
+        lambda: [changed["metadata"]["labels"]["team"] for changed in _nodes(cluster).values()],
         lambda teams: teams == ["blue"],
     )
-    aws_until(lambda: eks.describe_nodegroup(clusterName="demo", nodegroupName="gpu")["nodegroup"],
+    until(lambda: eks.describe_nodegroup(clusterName="demo", nodegroupName="gpu")["nodegroup"],
               lambda group: group["status"] == "ACTIVE")  # fmt: skip
     eks.delete_nodegroup(clusterName="demo", nodegroupName="gpu")
     until(lambda: _nodes(cluster), lambda nodes: not nodes)
@@ -107,8 +116,12 @@ def test_a_node_groups_machines_come_as_nodes_and_go_again(
 def test_trainium_nodes_offer_their_devices_once_plugins_run(
     cluster: Cluster, cloud: PretendAws
 ) -> None:
-    _eks(cloud, instanceTypes=["trn1.32xlarge"], scalingConfig={"minSize": 1, "maxSize": 1, "desiredSize": 1},
-         amiType="AL2023_x86_64_NEURON")  # fmt: skip
+    _eks(
+        cloud,
+        instanceTypes=["trn1.32xlarge"],
+        scalingConfig={"minSize": 1, "maxSize": 1, "desiredSize": 1},
+        amiType="AL2023_x86_64_NEURON",
+    )
     (name,) = until(lambda: _nodes(cluster), lambda nodes: len(nodes) == 1)
     image = {"image": "public.ecr.aws/neuron/neuron-device-plugin:2.19.16.0"}
     cluster.create("daemonsets", "plugin", spec=cluster.workload([], container=image))

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.kube.moving import Cluster, Object, until
+from tests.support.kube.moving import Cluster, Object
+from tests.support.until import until
 
 MOUNT = {"volumeMounts": [{"name": "v", "mountPath": "/data"}]}
 
@@ -69,8 +70,10 @@ def _service(cluster: Cluster) -> None:
     cluster.create(
         "services", "nfs", spec={"selector": {"app": cluster.namespace}, "ports": [{"port": 2049}]}
     )
-    until(lambda: cluster.get("endpoints", "nfs") or {},
-          lambda found: any(subset.get("addresses") for subset in found.get("subsets") or ()))  # fmt: skip
+    until(
+        lambda: cluster.get("endpoints", "nfs") or {},
+        lambda found: any(subset.get("addresses") for subset in found.get("subsets") or ()),
+    )
 
 
 def _address(cluster: Cluster) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from playrunner.kube.watch import reasons
-from tests.support.kube.moving import Cluster, Object, until
+from tests.support.kube.moving import Cluster, Object
+from tests.support.until import until
 
 FOR_EVER = ("sleep", "100000")
 PLUGIN = "nvcr.io/nvidia/k8s-device-plugin:v0.14.1"
@@ -160,7 +161,7 @@ def test_what_ran_on_a_node_that_is_lost_runs_elsewhere(either: Cluster) -> None
     pod = until(
         lambda: [one for one in either.pods() if one["status"]["phase"] == "Running"], bool
     )[0]
-    either.steer("DELETE", f"nodes/{pod['spec']['nodeName']}")
+    either.control("DELETE", f"nodes/{pod['spec']['nodeName']}")
     other = ({first, second} - {pod["spec"]["nodeName"]}).pop()
     until(lambda: {(one["spec"].get("nodeName"), one["status"]["phase"]) for one in either.pods()},
           lambda found: found == {(other, "Running")})  # fmt: skip
@@ -177,15 +178,15 @@ def test_a_node_that_does_not_answer_is_not_ready_until_it_is_back(cluster: Clus
         found = (cluster.get("nodes", node) or {})["status"]["conditions"]
         return next(str(one["status"]) for one in found if one["type"] == "Ready")
 
-    cluster.steer("POST", f"nodes/{node}", {"up": False})
+    cluster.control("POST", f"nodes/{node}", {"up": False})
     until(ready, lambda status: status == "Unknown")
-    cluster.steer("POST", f"nodes/{node}", {"up": True})
+    cluster.control("POST", f"nodes/{node}", {"up": True})
     until(ready, lambda status: status == "True")
 
 
 def test_steering_something_that_is_not_there_says_what_is(cluster: Cluster) -> None:
     try:
-        cluster.steer("DELETE", "nodes/nobody")
+        cluster.control("DELETE", "nodes/nobody")
     except ValueError as refusal:
         assert "there is no node nobody; there are: " in str(refusal)
     else:

@@ -1,10 +1,12 @@
-"""Claims get their volumes: those that are there, those that a driver makes, or the reason why not."""
+"""Claims get their volumes: those that are there, those that a driver makes, or the reason why
+not."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.support.kube.moving import Cluster, Object, until
+from tests.support.kube.moving import Cluster, Object
+from tests.support.until import until
 
 DRIVER = "efs.csi.aws.com"
 
@@ -30,8 +32,13 @@ def _told(cluster: Cluster, name: str, reason: str) -> str:
 
 def test_a_claim_takes_a_volume_that_is_there_and_leaves_it_released(either: Cluster) -> None:
     own = f"by-hand-{either.namespace}"
-    spec = {"capacity": {"storage": "5Gi"}, "accessModes": ["ReadWriteMany"], "storageClassName": own,
-            "persistentVolumeReclaimPolicy": "Retain", "csi": {"driver": DRIVER, "volumeHandle": f"fs-{own}"}}  # fmt: skip
+    spec = {
+        "capacity": {"storage": "5Gi"},
+        "accessModes": ["ReadWriteMany"],
+        "storageClassName": own,
+        "persistentVolumeReclaimPolicy": "Retain",
+        "csi": {"driver": DRIVER, "volumeHandle": f"fs-{own}"},
+    }
     either.create("persistentvolumes", own, spec=spec)
     _claim(either, "data", own)
     assert _bound(either, "data")["metadata"]["name"] == own
@@ -79,12 +86,12 @@ def test_a_claim_waits_for_its_driver_and_hears_why_it_fails(cluster: Cluster) -
     own = f"efs-{cluster.namespace}"
     cluster.create("storageclasses", own, provisioner=DRIVER,
                    parameters={"provisioningMode": "efs-ap", "fileSystemId": "fs-1"})  # fmt: skip
-    mishap = {
+    fault = {
         "kind": "volume",
         "match": f"{cluster.namespace}/data",
         "message": "AccessDenied: no such role",
     }
-    cluster.steer("POST", "mishaps", mishap)
+    cluster.control("POST", "faults", fault)
     _claim(cluster, "data", own)
     assert DRIVER in _told(cluster, "data", "ExternalProvisioning")
     cluster.create("csidrivers", DRIVER, spec={"attachRequired": False})
@@ -100,7 +107,7 @@ def test_a_claim_waits_for_its_driver_and_hears_why_it_fails(cluster: Cluster) -
             said
             == f'failed to provision volume with StorageClass "{own}": AccessDenied: no such role'
         )
-        cluster.steer("DELETE", "mishaps")
+        cluster.control("DELETE", "faults")
         volume = _bound(cluster, "data")
         assert volume["spec"]["csi"]["driver"] == DRIVER and volume["spec"]["csi"][
             "volumeHandle"

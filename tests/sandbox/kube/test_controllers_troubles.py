@@ -14,7 +14,8 @@ from playrunner.sandbox import state
 from playrunner.sandbox.kube.controllers.framework import process as controllers
 from playrunner.sandbox.kube.process import process
 from tests.support.kube.client import Client
-from tests.support.kube.moving import Cluster, Object, placed, raised, until
+from tests.support.kube.moving import Cluster, Object, placed, raised
+from tests.support.until import until
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +62,13 @@ def test_a_watch_that_is_too_old_begins_anew(troubled: Cluster) -> None:
 
 
 def test_refusals_resets_and_lost_answers_do_not_make_one_pod_too_many(troubled: Cluster) -> None:
-    faults = [{"kind": "throttle", "action": "pods:create", "times": 1}, {"kind": "lost", "action": "pods:create", "times": 1},
-              {"kind": "reset", "action": "*/status:patch", "times": 3},
-              {"kind": "error", "status": 503, "action": "pods/*", "times": 2},
-              {"kind": "drop", "action": "pods:watch", "seconds": 0.2, "times": 2}]  # fmt: skip
+    faults = [
+        {"kind": "throttle", "action": "pods:create", "times": 1},
+        {"kind": "lost", "action": "pods:create", "times": 1},
+        {"kind": "reset", "action": "*/status:patch", "times": 3},
+        {"kind": "error", "status": 503, "action": "pods/*", "times": 2},
+        {"kind": "drop", "action": "pods:watch", "seconds": 0.2, "times": 2},
+    ]
     troubled.api.ok("POST", "/_sandbox/faults", faults)
     _converges(troubled, "despite")
     struck = troubled.api.ok("GET", "/_sandbox/faults")

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.kube.watch import readiness
+from playrunner.kube.watch.readiness import readiness_of
 from playrunner.sandbox import state
-from tests.support.kube.moving import Cluster, Object, until
+from tests.support.kube.moving import Cluster, Object
+from tests.support.until import until
 
 FOR_EVER = ["sleep", "100000"]
 
@@ -22,7 +23,7 @@ def _ready(cluster: Cluster, plural: str, name: str) -> Object:
     }[plural]
     return until(
         lambda: {"kind": kind, **(cluster.get(plural, name) or {})},
-        lambda one: readiness.verdict(one).ready,
+        lambda one: readiness_of(one).ready,
     )
 
 
@@ -77,7 +78,7 @@ def test_a_deployment_that_never_becomes_ready_says_so_after_its_time(cluster: C
     }
     cluster.create("deployments", "web", spec=spec)
     broken = until(lambda: {"kind": "Deployment", **(cluster.get("deployments", "web") or {})},
-                   lambda one: bool(readiness.verdict(one).broken))  # fmt: skip
+                   lambda one: bool(readiness_of(one).broken))  # fmt: skip
     assert "ProgressDeadlineExceeded" in {one["reason"] for one in broken["status"]["conditions"]}
 
 
@@ -124,7 +125,7 @@ def test_a_daemon_set_has_a_pod_on_each_node_that_fits_and_zero_nodes_are_fine(
         lambda: (either.get("daemonsets", "each") or {})["status"].get("numberAvailable"),
         lambda count: count == 2,
     )
-    either.steer("DELETE", f"nodes/{sorted(nodes)[0]}")
+    either.control("DELETE", f"nodes/{sorted(nodes)[0]}")
     until(lambda: len(either.pods()), lambda count: count == 1)
 
 
@@ -135,8 +136,13 @@ def _job(command: str, **spec: Any) -> Object:
 
 
 def _condition(cluster: Cluster, name: str, kind: str) -> Object:
-    job = until(lambda: cluster.get("jobs", name) or {}, lambda job: any(
-        one["type"] == kind and one["status"] == "True" for one in job.get("status", {}).get("conditions") or ()))  # fmt: skip
+    job = until(
+        lambda: cluster.get("jobs", name) or {},
+        lambda job: any(
+            one["type"] == kind and one["status"] == "True"
+            for one in job.get("status", {}).get("conditions") or ()
+        ),
+    )
     return next(one for one in job["status"]["conditions"] if one["type"] == kind)
 
 
@@ -209,8 +215,10 @@ def test_a_service_has_those_pods_behind_it_that_are_ready(either: Cluster) -> N
     either.create(
         "deployments", "web", spec={"replicas": 1, **either.workload(serve, container=parts)}
     )
-    until(lambda: (either.get("endpoints", "web") or {}).get("subsets") or [{}],
-          lambda subsets: "notReadyAddresses" in subsets[0] or "addresses" in subsets[0])  # fmt: skip
+    until(
+        lambda: (either.get("endpoints", "web") or {}).get("subsets") or [{}],
+        lambda subsets: "notReadyAddresses" in subsets[0] or "addresses" in subsets[0],
+    )
     _ready(either, "deployments", "web")
     subset = until(
         lambda: ((either.get("endpoints", "web") or {}).get("subsets") or [{}])[0],

@@ -137,13 +137,13 @@ def test_the_everyday_verbs(kubectl: Kubectl) -> None:
     kubectl("annotate", "deploy", "web", "note=here")
     kubectl("patch", "deploy", "web", "-p", '{"spec": {"paused": true}}')
     kubectl("expose", "deploy", "web", "--port=80")
-    found = kubectl.json("get", "deploy", "web")
+    deployment = kubectl.json("get", "deploy", "web")
     assert (
-        found["spec"]["replicas"] == 4
-        and found["spec"]["paused"]
-        and found["metadata"]["labels"]["tier"] == "front"
+        deployment["spec"]["replicas"] == 4
+        and deployment["spec"]["paused"]
+        and deployment["metadata"]["labels"]["tier"] == "front"
     )
-    assert found["spec"]["template"]["spec"]["containers"][0]["image"] == "nginx:1.26"
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "nginx:1.26"
     assert "yes" in kubectl("auth", "can-i", "delete", "pods")
     assert "nginx:1.26" in kubectl("describe", "deploy", "web")
     kubectl(

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from playrunner.sandbox.kube.controllers.kubelet import mount_namespace
-from tests.support.kube.moving import Cluster, placed, raised, until
+from tests.support.kube.moving import Cluster, placed, raised
+from tests.support.until import until
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +37,13 @@ def test_mounts_are_found_through_commands_environment_and_config_maps(plain: Cl
         "echo kept > /checkpoints/out; cat $OUT; cat /etc/profile.d.run/run.yaml; ls -d"
         " /checkpoints-elsewhere 2>&1 || true"
     )
-    said = plain.said(
+    lines = plain.said(
         "paths", "sh", "-c", script, container=container, volumes=volumes
     ).splitlines()
     folder = str(plain.root / "kube" / "pods")
-    assert said[0] == "kept"
-    assert said[1].startswith(f"output: {folder}/") and said[1].endswith("/c/run")
-    assert "/checkpoints-elsewhere" in said[2] and folder not in said[2]
+    assert lines[0] == "kept"
+    assert lines[1].startswith(f"output: {folder}/") and lines[1].endswith("/c/run")
+    assert "/checkpoints-elsewhere" in lines[2] and folder not in lines[2]
 
 
 @pytest.mark.skipif(

@@ -24,17 +24,32 @@ def webhook(
     operations: list[str],
 ) -> Object:
     return {
-        "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "webhooks": [{
-            "name": f"{name}.volcano.sh", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail",
-            "clientConfig": {"service": {"port": 443, **service}},
-            "rules": [{"apiGroups": [group], "apiVersions": [version], "resources": [plural], "operations": operations}],
-        }],
-    }  # fmt: skip
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "webhooks": [
+            {
+                "name": f"{name}.volcano.sh",
+                "admissionReviewVersions": ["v1"],
+                "sideEffects": "None",
+                "failurePolicy": "Fail",
+                "clientConfig": {"service": {"port": 443, **service}},
+                "rules": [
+                    {
+                        "apiGroups": [group],
+                        "apiVersions": [version],
+                        "resources": [plural],
+                        "operations": operations,
+                    }
+                ],
+            }
+        ],
+    }
 
 
 def volcano_webhooks() -> list[Object]:
     kinds = {"mutate": "MutatingWebhookConfiguration", "validate": "ValidatingWebhookConfiguration"}
-    found = []
+    configurations = []
     for plural, group, version in (
         ("jobs", "batch", "v1alpha1"),
         ("queues", "scheduling", "v1beta1"),
@@ -46,7 +61,7 @@ def volcano_webhooks() -> list[Object]:
                 "namespace": VOLCANO_ADMISSION.namespace,
                 "path": f"/{plural}/{doing}",
             }
-            found.append(
+            configurations.append(
                 webhook(
                     kind,
                     f"{plural}-{doing}",
@@ -57,7 +72,7 @@ def volcano_webhooks() -> list[Object]:
                     operations,
                 )
             )
-    return found
+    return configurations
 
 
 def service(name: str, namespace: str, selector: dict[str, str], port: int) -> Object:
@@ -104,11 +119,35 @@ def install_admission(place: Cluster) -> None:
         "restartPolicy": "Never",
         "containers": [{"name": "main", "image": image, "command": ["./gen-admission-secret.sh"]}],
     }
-    place.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "volcano-admission-init", "namespace": namespace},
-                  "spec": {"template": {"spec": pod}}})  # fmt: skip
+    place.create(
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "volcano-admission-init", "namespace": namespace},
+            "spec": {"template": {"spec": pod}},
+        }
+    )
     place.install(VOLCANO_ADMISSION, image)
-    place.merge("apps/v1", "deployments", VOLCANO_ADMISSION.deployment, {"spec": {"template": {"spec": {"volumes": [
-        {"name": "certificates", "secret": {"secretName": "volcano-admission-secret"}}]}}}}, namespace)  # fmt: skip
+    place.merge(
+        "apps/v1",
+        "deployments",
+        VOLCANO_ADMISSION.deployment,
+        {
+            "spec": {
+                "template": {
+                    "spec": {
+                        "volumes": [
+                            {
+                                "name": "certificates",
+                                "secret": {"secretName": "volcano-admission-secret"},
+                            }
+                        ]
+                    }
+                }
+            }
+        },
+        namespace,
+    )
 
 
 def test_volcanos_admission_refuses_at_first_then_completes_and_judges(admission: Cluster) -> None:
@@ -151,9 +190,15 @@ def test_volcanos_admission_refuses_at_first_then_completes_and_judges(admission
 def test_the_training_operator_fills_its_certificate_in_and_judges_jobs(place: Cluster) -> None:
     namespace, name = TRAINING_OPERATOR.namespace, TRAINING_OPERATOR.deployment
     secret = "training-operator-webhook-cert"
-    hook = webhook("ValidatingWebhookConfiguration", "validator.training-operator.kubeflow.org",
-                   {"name": name, "namespace": namespace, "path": "/validate-kubeflow-org-v1-pytorchjob"},
-                   "kubeflow.org", "v1", "pytorchjobs", ["CREATE", "UPDATE"])  # fmt: skip
+    hook = webhook(
+        "ValidatingWebhookConfiguration",
+        "validator.training-operator.kubeflow.org",
+        {"name": name, "namespace": namespace, "path": "/validate-kubeflow-org-v1-pytorchjob"},
+        "kubeflow.org",
+        "v1",
+        "pytorchjobs",
+        ["CREATE", "UPDATE"],
+    )
     place.create(service(name, namespace, {"app": name}, 9443))
     place.create(
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": secret, "namespace": namespace}}

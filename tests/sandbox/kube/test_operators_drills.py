@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from playrunner.sandbox.kube.controllers.steering import steer
+from playrunner.sandbox.kube.controllers.control import control_request
 from tests.support.kube.operator_jobs import Object, elastic_job, pytorch_job, volcano_job
 from tests.support.kube.operators_stage import Cluster
 
@@ -26,13 +26,13 @@ def spare(place: Cluster) -> Iterator[str]:
     name = f"spare-{next(_numbers)}"
     add_node(place, name)
     yield name
-    steer(place.folder, "DELETE", "nodes")  # forget what was steered
+    control_request(place.folder, "DELETE", "nodes")  # undo earlier control requests
     place.awaited(lambda: place.get("v1", "nodes", name, "") is None, "its end")
 
 
 def add_node(place: Cluster, name: str) -> None:
     taint = {"key": "drill", "value": name, "effect": "NoSchedule"}
-    steer(
+    control_request(
         place.folder,
         "POST",
         "nodes",
@@ -72,7 +72,7 @@ def test_pods_of_a_lost_node_wait_for_another_and_go_on(place: Cluster, spare: s
     place.create(job)
     place.awaited(lambda: started_on(place, "kept-worker-0") == spare, "its start")
     uid = place.pods()["kept-worker-0"]["metadata"]["uid"]
-    steer(place.folder, "DELETE", f"nodes/{spare}")
+    control_request(place.folder, "DELETE", f"nodes/{spare}")
     place.awaited(
         lambda: (
             place.pods().get("kept-worker-0", {}).get("metadata", {}).get("uid") not in (None, uid)
@@ -89,11 +89,17 @@ def test_a_container_that_took_too_much_memory_is_started_again(place: Cluster) 
     place.create(pytorch_job("greedy", workers=1, script=LONG))
     for pod in ("hungry-worker-0", "greedy-worker-0"):
         place.awaited(lambda pod=pod: started_on(place, pod), f"the start of {pod}")  # type: ignore[misc]
-        steer(place.folder, "POST", f"pods/{place.namespace}/{pod}/oom")
+        control_request(place.folder, "POST", f"pods/{place.namespace}/{pod}/oom")
     # One is restarted by its node, the other one, whose exit code is for the operator to judge, by
     # the operator.
-    restarts = place.awaited(lambda: [one for one in place.pods()["greedy-worker-0"]["status"].get("containerStatuses", ())
-                                      if one["restartCount"] == 1 and "running" in one["state"]], "its restart")  # fmt: skip
+    restarts = place.awaited(
+        lambda: [
+            one
+            for one in place.pods()["greedy-worker-0"]["status"].get("containerStatuses", ())
+            if one["restartCount"] == 1 and "running" in one["state"]
+        ],
+        "its restart",
+    )
     assert (
         restarts[0]["lastState"]["terminated"].items()
         >= {
@@ -119,7 +125,7 @@ def test_a_spot_notice_closes_and_empties_the_node_and_the_gang_starts_anew(
     assert started_on(place, "spot-role-0-0") == spare
     place.awaited(began.exists, "the start of its processes")
     version = (place.get("v1", "nodes", spare, "") or {})["metadata"]["resourceVersion"]
-    steer(place.folder, "POST", f"nodes/{spare}", {"spot_notice_seconds": 3})
+    control_request(place.folder, "POST", f"nodes/{spare}", {"spot_notice_seconds": 3})
     assert "aws-node-termination-handler/spot-itn" in taints_when_closed(place, spare, version)
     place.awaited(asked.exists, "the word to its processes")  # with the time to say goodbye
     place.awaited(lambda: place.get("v1", "nodes", spare, "") is None, "the end of the node")
@@ -134,7 +140,7 @@ def test_an_evicted_pod_is_replaced(place: Cluster) -> None:
     place.create(pytorch_job("pushed", workers=1, script=LONG))
     place.awaited(lambda: started_on(place, "pushed-worker-0"), "its start")
     uid = place.pods()["pushed-worker-0"]["metadata"]["uid"]
-    steer(place.folder, "POST", f"pods/{place.namespace}/pushed-worker-0/evict")
+    control_request(place.folder, "POST", f"pods/{place.namespace}/pushed-worker-0/evict")
     place.awaited(lambda: "PyTorchJobRestarting" in place.events("pushed"), "the operator's word")
     place.awaited(lambda: started_on(place, "pushed-worker-0"), "its second start")
     assert place.pods()["pushed-worker-0"]["metadata"]["uid"] != uid

@@ -126,8 +126,13 @@ def test_a_job_waits_in_its_queue_until_there_is_room(place: Cluster) -> None:
     assert told["Unschedulable"] == "queue resource quota insufficient"
     assert group_of(place, "second")["status"]["phase"] == "Pending"
     assert not [name for name in place.pods() if name.startswith("second")]
-    held = place.awaited(lambda: (place.get(SCHEDULING, "queues", queue, "") or {}).get("status", {}).get("pending") and
-                         place.get(SCHEDULING, "queues", queue, ""), "the queue's count")["status"]  # fmt: skip
+    held = place.awaited(
+        lambda: (
+            (place.get(SCHEDULING, "queues", queue, "") or {}).get("status", {}).get("pending")
+            and place.get(SCHEDULING, "queues", queue, "")
+        ),
+        "the queue's count",
+    )["status"]
     assert (held["allocated"], held["running"], held["state"]) == ({"cpu": "200m"}, 1, "Open")
     place.delete("batch.volcano.sh/v1alpha1", "jobs", "first")
     place.awaited(lambda: place.phase("second") == "Completed", "its turn")
@@ -167,65 +172,80 @@ def test_a_failing_job_is_started_as_often_as_it_may(place: Cluster, tmp_path: P
 def test_an_evicted_pod_restarts_the_gang(place: Cluster) -> None:
     place.create(volcano_job("spot", script=LONG, policies=RESTART))
     place.awaited(lambda: place.phase("spot") == "Running", "running")
-    before = {name: one["metadata"]["uid"] for name, one in place.pods().items()}
+    before = {name: pod["metadata"]["uid"] for name, pod in place.pods().items()}
     place.evict("spot-role-1-0")
 
     def all_new() -> bool:
-        now = {name: one["metadata"]["uid"] for name, one in place.pods().items()}
+        now = {name: pod["metadata"]["uid"] for name, pod in place.pods().items()}
         return len(now) == 2 and not set(now.values()) & set(before.values())
 
     place.awaited(all_new, "the second start")
     place.awaited(lambda: place.phase("spot") == "Running", "running again")
     assert {
-        one["metadata"]["annotations"]["volcano.sh/job-version"] for one in place.pods().values()
+        pod["metadata"]["annotations"]["volcano.sh/job-version"] for pod in place.pods().values()
     } == {"1"}
 
 
 def test_a_job_is_aborted_and_resumed_over_the_bus(place: Cluster) -> None:
-    made = place.create(volcano_job("steered", tasks={"only": {}}, script=LONG))
-    place.awaited(lambda: place.phase("steered") == "Running", "running")
+    made = place.create(volcano_job("commanded", tasks={"only": {}}, script=LONG))
+    place.awaited(lambda: place.phase("commanded") == "Running", "running")
 
     def order(action: str) -> None:
         target = {
             "apiVersion": made["apiVersion"],
             "kind": "Job",
-            "name": "steered",
+            "name": "commanded",
             "uid": made["metadata"]["uid"],
         }
-        place.create({"apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "metadata": {"name": f"do-{action.lower()}"},
-                      "action": action, "target": target})  # fmt: skip
+        place.create(
+            {
+                "apiVersion": "bus.volcano.sh/v1alpha1",
+                "kind": "Command",
+                "metadata": {"name": f"do-{action.lower()}"},
+                "action": action,
+                "target": target,
+            }
+        )
 
     order("AbortJob")
     place.awaited(
-        lambda: place.phase("steered") == "Aborted" and not place.pods(), "the end of its pods"
+        lambda: place.phase("commanded") == "Aborted" and not place.pods(), "the end of its pods"
     )
     place.awaited(
         lambda: not place.list("bus.volcano.sh/v1alpha1", "commands"), "the order to be heard"
     )
     order("ResumeJob")
-    place.awaited(lambda: place.phase("steered") == "Running", "running again")
+    place.awaited(lambda: place.phase("commanded") == "Running", "running again")
 
 
 def test_the_training_operator_has_its_jobs_placed_as_gangs_when_it_is_told_to(
     place: Cluster, tmp_path: Path
 ) -> None:
     deployment = ("apps/v1", "deployments", TRAINING_OPERATOR.deployment)
-    told = [
+    with_gangs = [
         {
             "name": "manager",
             "image": IMAGES[TRAINING_OPERATOR],
             "args": ["--gang-scheduler-name=volcano"],
         }
     ]
-    plain = [{**told[0], "args": []}]
+    plain = [{**with_gangs[0], "args": []}]
     place.merge(
         *deployment,
-        {"spec": {"template": {"spec": {"containers": told}}}},
+        {"spec": {"template": {"spec": {"containers": with_gangs}}}},
         TRAINING_OPERATOR.namespace,
     )
     try:
-        place.awaited(lambda: all(one["spec"]["containers"][0].get("args") for one in place.operator_pods(TRAINING_OPERATOR))
-                      and place.operator_is_ready(TRAINING_OPERATOR), "the operator that was told")  # fmt: skip
+        place.awaited(
+            lambda: (
+                all(
+                    pod["spec"]["containers"][0].get("args")
+                    for pod in place.operator_pods(TRAINING_OPERATOR)
+                )
+                and place.operator_is_ready(TRAINING_OPERATOR)
+            ),
+            "the operator that was told",
+        )
         seen = tmp_path / "seen"
         script = f"while ! test -e {seen}; do sleep 0.1; done"
         job = pytorch_job(
@@ -241,7 +261,7 @@ def test_the_training_operator_has_its_jobs_placed_as_gangs_when_it_is_told_to(
         )
         group = place.get(SCHEDULING, "podgroups", "pair") or {}
         assert group["spec"].items() >= {"minMember": 2, "queue": "default"}.items()
-        assert {one["spec"]["schedulerName"] for one in place.pods().values()} == {"volcano"}
+        assert {pod["spec"]["schedulerName"] for pod in place.pods().values()} == {"volcano"}
         seen.touch()
         place.awaited(
             lambda: place.get(SCHEDULING, "podgroups", "pair") is None, "the end of its group"
@@ -256,8 +276,11 @@ def test_the_training_operator_has_its_jobs_placed_as_gangs_when_it_is_told_to(
 
 
 def test_a_pod_without_a_group_is_given_one(place: Cluster) -> None:
-    spec = {"schedulerName": "volcano", "restartPolicy": "Never",
-            "containers": [{"name": "main", "image": "trainer:1", "command": ["true"]}]}  # fmt: skip
+    spec = {
+        "schedulerName": "volcano",
+        "restartPolicy": "Never",
+        "containers": [{"name": "main", "image": "trainer:1", "command": ["true"]}],
+    }
     made = place.create(
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "alone"}, "spec": spec}
     )

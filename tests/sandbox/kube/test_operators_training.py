@@ -1,4 +1,5 @@
-"""PyTorchJobs and ElasticJobs in a cluster that moves: objects in, processes that run, status out."""
+"""PyTorchJobs and ElasticJobs in a cluster that moves: objects in, processes that run, status
+out."""
 
 from __future__ import annotations
 
@@ -36,13 +37,13 @@ def test_a_master_and_its_worker_find_each_other_and_end_well(place: Cluster) ->
     place.awaited(lambda: place.condition(*PYTORCH, "pair") == "Succeeded", "success")
     assert "rank=0 of=4 nodes=2" in place.log("pair-master-0")
     place.awaited(lambda: set(place.pods()) == {"pair-master-0"}, "the worker's end")
-    told = place.events("pair")
+    events = place.events("pair")
     assert {
         "SuccessfulCreatePod",
         "SuccessfulCreateService",
         "PyTorchJobRunning",
         "PyTorchJobSucceeded",
-    } <= set(told)
+    } <= set(events)
 
 
 def test_workers_are_added_and_taken_away_by_scale(place: Cluster) -> None:
@@ -69,8 +70,14 @@ def test_a_pod_that_is_lost_comes_back_under_its_name(place: Cluster) -> None:
         lambda: place.condition(*PYTORCH, "kept") == "Running" and place.pods(), "running"
     )["kept-worker-0"]
     place.delete("v1", "pods", "kept-worker-0", gracePeriodSeconds=0)
-    after = place.awaited(lambda: place.pods().get("kept-worker-0", before)["metadata"]["uid"] != before["metadata"]["uid"]
-                          and place.pods()["kept-worker-0"], "another pod")  # fmt: skip
+    after = place.awaited(
+        lambda: (
+            place.pods().get("kept-worker-0", before)["metadata"]["uid"]
+            != before["metadata"]["uid"]
+            and place.pods()["kept-worker-0"]
+        ),
+        "another pod",
+    )
     assert after["metadata"]["ownerReferences"][0]["name"] == "kept"
 
 

@@ -2,50 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from playrunner.sandbox.kube.operators.volcano import plugins, pods, policies
-from playrunner.sandbox.kube.operators.volcano.progress import Move, next_move
+from playrunner.sandbox.kube.operators.volcano import plugins, pods
 from playrunner.sandbox.kube.operators.volcano.spec import read
-from tests.support.kube.operator_jobs import Object, pod_now, variables, volcano_job
-
-NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-RESTART = {
-    "policies": [
-        {"event": "PodEvicted", "action": "RestartJob"},
-        {"event": "PodFailed", "action": "RestartJob"},
-    ]
-}
-
-
-def moved(job: Object, there: Sequence[Object] = (), *, lost: Sequence[Object] = (), command: str = "", admitted: bool = True,
-          now: datetime = NOW) -> Move:  # fmt: skip
-    wish = policies.wish_of(read(job), list(there), lost)
-    return next_move(read(job), list(there), admitted, wish, command, now)
-
-
-def after(job: Object, move: Move) -> Object:
-    """The job with the status that the move gives it."""
-    return {**job, "status": move.status}
-
-
-def in_phases(job: Object, *phases: str, code: int | None = None) -> list[Object]:
-    made = moved(job).create
-    return [pod_now(pod, phase, exit_code=code if phase == "Failed" else None)
-            for pod, phase in zip(made, phases, strict=False)]  # fmt: skip
-
-
-def running(job: Object) -> Object:
-    """The job once it runs."""
-    return after(job, moved(job, in_phases(job, *["Running"] * 4)))
-
-
-def phase(move: Move) -> str:
-    return str(move.status["state"]["phase"])
+from tests.support.kube.operator_jobs import pod_now, variables, volcano_job
+from tests.support.kube.volcano_moves import NOW, after, in_phases, moved, phase, running
 
 
 def test_pods_are_named_by_task_and_carry_volcanos_marks() -> None:
@@ -54,13 +19,24 @@ def test_pods_are_named_by_task_and_carry_volcanos_marks() -> None:
     assert list(made) == ["bert-role1-0-0", "bert-role1-1-0", "bert-role1-1-1"]
     pod = made["bert-role1-1-1"]
     assert pod["spec"]["schedulerName"] == "volcano"
-    assert pod["metadata"]["labels"].items() >= {
-        "volcano.sh/job-name": "bert", "volcano.sh/job-namespace": "ml", "volcano.sh/queue-name": "test",
-        "volcano.sh/task-spec": "role1-1", "volcano.sh/task-index": "1",
-    }.items()  # fmt: skip
-    assert pod["metadata"]["annotations"].items() >= {
-        "scheduling.k8s.io/group-name": "bert-uid-of-bert", "volcano.sh/task-spec": "role1-1", "volcano.sh/job-version": "0",
-    }.items()  # fmt: skip
+    assert (
+        pod["metadata"]["labels"].items()
+        >= {
+            "volcano.sh/job-name": "bert",
+            "volcano.sh/job-namespace": "ml",
+            "volcano.sh/queue-name": "test",
+            "volcano.sh/task-spec": "role1-1",
+            "volcano.sh/task-index": "1",
+        }.items()
+    )
+    assert (
+        pod["metadata"]["annotations"].items()
+        >= {
+            "scheduling.k8s.io/group-name": "bert-uid-of-bert",
+            "volcano.sh/task-spec": "role1-1",
+            "volcano.sh/job-version": "0",
+        }.items()
+    )
 
 
 def test_the_group_asks_for_all_that_its_pods_need() -> None:
@@ -97,9 +73,13 @@ def test_plugins_tell_each_pod_its_number_and_all_their_names() -> None:
     )
     assert hosts["metadata"]["name"] == "bert-svc"
     assert hosts["data"] == {
-        "role1-0.host": "bert-role1-0-0.bert", "VC_ROLE1_0_HOSTS": "bert-role1-0-0.bert", "VC_ROLE1_0_NUM": "1",
-        "ps.host": "bert-ps-0.bert\nbert-ps-1.bert", "VC_PS_HOSTS": "bert-ps-0.bert,bert-ps-1.bert", "VC_PS_NUM": "2",
-    }  # fmt: skip
+        "role1-0.host": "bert-role1-0-0.bert",
+        "VC_ROLE1_0_HOSTS": "bert-role1-0-0.bert",
+        "VC_ROLE1_0_NUM": "1",
+        "ps.host": "bert-ps-0.bert\nbert-ps-1.bert",
+        "VC_PS_HOSTS": "bert-ps-0.bert,bert-ps-1.bert",
+        "VC_PS_NUM": "2",
+    }
     same_job = {"matchLabels": {"volcano.sh/job-name": "bert", "volcano.sh/job-namespace": "ml"}}
     assert (policy["spec"]["podSelector"], policy["spec"]["ingress"]) == (
         same_job,
@@ -150,100 +130,6 @@ def test_a_running_job_ends_with_its_pods(
     there = in_phases(job, *phases)
     move = moved(running(job), there)
     assert move.status["state"]["phase"] == then
-
-
-def test_a_failed_pod_restarts_the_whole_job_where_the_policy_says_so() -> None:
-    job = running(volcano_job("a", **RESTART))
-    there = in_phases(volcano_job("a"), "Failed", "Running", code=1)
-    begun = moved(job, there)
-    assert (phase(begun), begun.action, begun.status["retryCount"]) == (
-        "Restarting",
-        "RestartJob",
-        1,
-    )
-    job = after(job, begun)
-    killing = moved(job, there)
-    assert [one["metadata"]["name"] for one in killing.delete] == ["a-role-0-0", "a-role-1-0"]
-    job = after(job, moved(job, []))
-    assert job["status"]["state"]["phase"] == "Pending"
-    again = moved(job, [])
-    assert [one["metadata"]["annotations"]["volcano.sh/job-version"] for one in again.create] == [
-        "1",
-        "1",
-    ]
-    assert [one["status"] for one in again.status["conditions"]] == [
-        "Running",
-        "Restarting",
-        "Pending",
-    ]
-
-
-def test_a_job_that_was_restarted_too_often_fails() -> None:
-    job = running(volcano_job("a", maxRetry=1, **RESTART))
-    there = in_phases(volcano_job("a"), "Failed", "Running", code=1)
-    job = after(job, moved(job, there))
-    assert phase(moved(job, [])) == "Failed"
-
-
-def test_a_pod_that_somebody_removed_counts_as_evicted() -> None:
-    job = running(volcano_job("a", **RESTART))
-    first, second = in_phases(volcano_job("a"), "Running", "Running")
-    assert phase(moved(job, [first], lost=[second])) == "Restarting"
-    plain = running(volcano_job("a"))
-    move = moved(plain, [first], lost=[second])
-    assert (phase(move), [one["metadata"]["name"] for one in move.create]) == (
-        "Running",
-        ["a-role-1-0"],
-    )
-
-
-def test_a_completed_task_may_complete_the_job() -> None:
-    main = {"policies": [{"event": "TaskCompleted", "action": "CompleteJob"}]}
-    job = running(volcano_job("a", tasks={"main": main, "helper": {}}))
-    there = in_phases(volcano_job("a", tasks={"main": {}, "helper": {}}), "Succeeded", "Running")
-    job = after(job, moved(job, there))
-    assert job["status"]["state"]["phase"] == "Completing"
-    assert [one["metadata"]["name"] for one in moved(job, there).delete] == ["a-helper-0"]
-    ended = moved(job, there[:1])
-    assert (phase(ended), ended.status["succeeded"]) == ("Completed", 1)
-
-
-@pytest.mark.parametrize(
-    ("policy", "code", "action"),
-    [
-        ({"event": "PodFailed", "action": "AbortJob"}, 3, "AbortJob"),
-        ({"events": ["PodEvicted", "PodFailed"], "action": "TerminateJob"}, 3, "TerminateJob"),
-        ({"exitCode": 3, "action": "RestartJob"}, 3, "RestartJob"),
-        ({"exitCode": 4, "action": "RestartJob"}, 3, ""),
-        ({"event": "*", "action": "RestartJob"}, 3, "RestartJob"),
-        ({"event": "PodEvicted", "action": "RestartJob"}, 3, ""),
-    ],
-)
-def test_policies_choose_by_event_or_by_exit_code(
-    policy: dict[str, Any], code: int, action: str
-) -> None:
-    job = running(volcano_job("a", policies=[policy]))
-    assert moved(job, in_phases(volcano_job("a"), "Failed", "Running", code=code)).action == action
-
-
-def test_a_tasks_own_policy_comes_before_the_jobs() -> None:
-    own = {"policies": [{"event": "PodFailed", "action": "TerminateJob"}]}
-    job = running(volcano_job("a", tasks={"x": own, "y": {}}, **RESTART))
-    assert (
-        moved(
-            job, in_phases(volcano_job("a", tasks={"x": {}, "y": {}}), "Failed", "Running", code=1)
-        ).action
-        == "TerminateJob"
-    )
-
-
-def test_only_the_pod_that_failed_is_restarted_where_the_policy_says_so() -> None:
-    job = running(volcano_job("a", policies=[{"event": "PodFailed", "action": "RestartPod"}]))
-    move = moved(job, in_phases(volcano_job("a"), "Failed", "Running", code=1))
-    assert (phase(move), [one["metadata"]["name"] for one in move.delete]) == (
-        "Running",
-        ["a-role-0-0"],
-    )
 
 
 def test_a_job_is_aborted_and_resumed_by_command() -> None:

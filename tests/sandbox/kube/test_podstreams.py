@@ -23,7 +23,7 @@ from tests.support.kube.local import LocalRuntime, served
 
 
 @dataclass(frozen=True)
-class Stage:
+class StreamStage:
     """An API with a running pod called one, and what runs it."""
 
     runtime: LocalRuntime
@@ -46,7 +46,7 @@ class Stage:
 
 
 @pytest.fixture(params=["inside", "pretend", "real"])
-def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
+def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StreamStage]:
     """Pods run inside the API's own process, or by a kubelet that the pretend API or a real one
     asks."""
     runtime = LocalRuntime()
@@ -72,10 +72,10 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
         kubelet.shutdown()
 
 
-def _with_pod(runtime: LocalRuntime, kubeconfig: Path, node: str) -> Stage:
+def _with_pod(runtime: LocalRuntime, kubeconfig: Path, node: str) -> StreamStage:
     api = Client(kubeconfig)
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "streams-"}}
-    stage = Stage(
+    stage = StreamStage(
         runtime, kubeconfig, api, api.ok("POST", "/api/v1/namespaces", body)["metadata"]["name"]
     )
     api.ok("POST", stage.pods, pod(**({"nodeName": node} if node else {})))
@@ -86,39 +86,39 @@ def _with_pod(runtime: LocalRuntime, kubeconfig: Path, node: str) -> Stage:
 needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")
 
 
-def test_a_log_is_read_whole_or_from_its_end(stage: Stage) -> None:
+def test_a_log_is_read_whole_or_from_its_end(stage: StreamStage) -> None:
     for line in ("one", "two", "three"):
         stage.runtime.say(line)
     assert stage.api.ok("GET", f"{stage.pods}/one/log") == "one\ntwo\nthree\n"
     assert stage.api.ok("GET", f"{stage.pods}/one/log", tailLines=1) == "three\n"
 
 
-def test_the_log_of_a_container_that_is_not_there_is_a_bad_request(stage: Stage) -> None:
+def test_the_log_of_a_container_that_is_not_there_is_a_bad_request(stage: StreamStage) -> None:
     answer = stage.api.call("GET", f"{stage.pods}/one/log", container="other")
     assert answer.code == 400 and "container other is not valid for pod one" in answer.message
 
 
 @needs_kubectl
-def test_kubectl_follows_a_log_until_it_ends(stage: Stage) -> None:
+def test_kubectl_follows_a_log_until_it_ends(stage: StreamStage) -> None:
     stage.runtime.say("first")
     threading.Timer(0.3, stage.runtime.say, ["second", True]).start()
     assert stage.kubectl("logs", "-f", "one").stdout == "first\nsecond\n"
 
 
 @needs_kubectl
-def test_kubectl_runs_a_command_and_hears_its_exit_code(stage: Stage) -> None:
+def test_kubectl_runs_a_command_and_hears_its_exit_code(stage: StreamStage) -> None:
     done = stage.kubectl("exec", "one", "--", "sh", "-c", "echo out; echo err >&2; exit 3")
     assert (done.returncode, done.stdout) == (3, "out\n") and "err\n" in done.stderr
 
 
 @needs_kubectl
-def test_kubectl_types_into_a_command(stage: Stage) -> None:
+def test_kubectl_types_into_a_command(stage: StreamStage) -> None:
     text = "typed\n" * 20_000
     assert stage.kubectl("exec", "-i", "one", "--", "cat", typed=text).stdout == text
 
 
 @needs_kubectl
-def test_kubectl_forwards_a_port(stage: Stage) -> None:
+def test_kubectl_forwards_a_port(stage: StreamStage) -> None:
     with socket.create_server(("127.0.0.1", 0)) as behind:
         threading.Thread(target=_echo, args=(behind,), daemon=True).start()
         command = [
@@ -154,14 +154,14 @@ def _echo(listener: socket.socket) -> None:
 
 
 @pytest.fixture
-def core(stage: Stage) -> Any:
+def core(stage: StreamStage) -> Any:
     kubernetes = pytest.importorskip("kubernetes", reason="the Python client is not installed")
     return kubernetes.client.CoreV1Api(
         kubernetes.config.new_client_from_config(str(stage.kubeconfig))
     )
 
 
-def test_the_python_client_runs_a_command(stage: Stage, core: Any) -> None:
+def test_the_python_client_runs_a_command(stage: StreamStage, core: Any) -> None:
     from kubernetes.stream import stream
 
     options = {"stdout": True, "stderr": True, "stdin": False, "tty": False}
@@ -181,7 +181,7 @@ def test_the_python_client_runs_a_command(stage: Stage, core: Any) -> None:
     )
 
 
-def test_the_python_client_has_a_terminal(stage: Stage, core: Any) -> None:
+def test_the_python_client_has_a_terminal(stage: StreamStage, core: Any) -> None:
     from kubernetes.stream import stream
 
     options = {"stdout": True, "stderr": False, "stdin": True, "tty": True}

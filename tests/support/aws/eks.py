@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.aws.module_stage import Stage
+from tests.support.aws.module_stage import AwsStage
 
 ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
 
 
-class Ground:
+class EksNetwork:
     """Subnets and roles, and the steps that build on them."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: AwsStage) -> None:
         self.vpc, self.subnets = stage.aws.network(ZONES)
         self.control_role = stage.aws.role("control", "eks.amazonaws.com")
         self.node_role = stage.aws.role("node", "ec2.amazonaws.com")

@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.support.aws.sandbox import PretendAws, until
+from tests.support.aws.sandbox import PretendAws
+from tests.support.until import until
 
 EC2 = {
     "describe_vpcs": "Vpcs",
@@ -100,7 +101,7 @@ def _bucket(aws: PretendAws, name: str) -> dict[str, Any]:
 
 
 def settle(aws: PretendAws) -> None:
-    """Wait until what was begun has ended, so that nothing changes by itself between two listings."""
+    """Wait until operations have ended, so that nothing changes by itself between two listings."""
     ec2, fsx, efs = aws.client("ec2"), aws.client("fsx"), aws.client("efs")
     until(
         lambda: all(

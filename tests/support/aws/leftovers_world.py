@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.support.aws.sandbox import PretendAws, until
+from tests.support.aws.sandbox import PretendAws
+from tests.support.until import until
 
 MARKS = {
     "playrunner:run": "20260102-030405-abcdef",

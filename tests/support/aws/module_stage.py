@@ -1,4 +1,4 @@
-"""A stage for tests of cloud modules: steps are played by the real runner against the pretend AWS."""
+"""A stage for tests of cloud modules: the real runner plays steps against the pretend AWS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from playrunner.lifecycle.delete import Gone, removable, remove
+from playrunner.lifecycle.delete import Deletion, removable, remove
 from playrunner.options import Options
 from playrunner.playbook import load_playbook
 from playrunner.run.run import run_plays
@@ -29,7 +29,7 @@ class Run:
     code: int
     results: list[dict[str, Any]]
     text: str = ""
-    gone: dict[str, Gone] = field(default_factory=dict)
+    gone: dict[str, Deletion] = field(default_factory=dict)
 
     @property
     def statuses(self) -> dict[str, str]:
@@ -48,7 +48,7 @@ class Run:
         return "\n".join(str(result["values"].get("msg", "")) for result in self.results)
 
 
-class Stage:
+class AwsStage:
     """Plays steps on localhost, in this process."""
 
     def __init__(self, aws: PretendAws, folder: Path) -> None:
@@ -75,7 +75,7 @@ class Stage:
     def delete(
         self, steps: Sequence[dict[str, Any]], with_kept: bool = True, **variables: Any
     ) -> Run:
-        survey, gone = Survey(), list[Gone]()
+        survey, gone = Survey(), list[Deletion]()
 
         def go(shared: Any) -> int:
             gone.extend(remove(survey, removable(survey, with_kept=with_kept), lambda one: None))
@@ -86,8 +86,8 @@ class Stage:
         return Run(
             code,
             [],
-            "\n".join(f"{one.piece.title}: {one.status} {one.reason}" for one in gone),
-            {one.piece.title: one for one in gone},
+            "\n".join(f"{one.resource.title}: {one.status} {one.reason}" for one in gone),
+            {one.resource.title: one for one in gone},
         )
 
     def _plays(self, steps: Sequence[dict[str, Any]]) -> Any:
@@ -104,7 +104,7 @@ class Stage:
 
 
 def keeps_its_promise(
-    stage: Stage,
+    stage: AwsStage,
     one: dict[str, Any],
     other: dict[str, Any] | None = None,
     before: Sequence[dict[str, Any]] = (),
@@ -145,5 +145,5 @@ def keeps_its_promise(
             assert stage.play(before).code == 0
         foreign()
         refused = stage.play([*before, one])
-        assert refused.code == 2 and "does not carry the mark" in refused.messages, refused.values
+        assert refused.code == 2 and "is not tagged" in refused.messages, refused.values
         assert name not in stage.delete([*before, one]).gone

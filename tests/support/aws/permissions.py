@@ -19,9 +19,8 @@ PAGE = Path(__file__).parents[3] / "docs" / "aws-permissions.md"
 # What a service checks beside the call itself: that the caller may hand a role on, and may write
 # the marks it gives.
 _ASKED_BESIDES = {
-    "eks:Create(Cluster|Nodegroup|Addon|PodIdentityAssociation)|ec2:RunInstances|iam:AddRoleToInstanceProfile": (
-        "iam:PassRole"
-    ),
+    "eks:Create(Cluster|Nodegroup|Addon|PodIdentityAssociation)": "iam:PassRole",
+    "ec2:RunInstances|iam:AddRoleToInstanceProfile": "iam:PassRole",
     "ec2:(Create.*|AllocateAddress|RunInstances)": "ec2:CreateTags",
     "eks:Create.*": "eks:TagResource",
     "elasticfilesystem:Create.*": "elasticfilesystem:TagResource",
@@ -119,11 +118,13 @@ def page(permissions: Iterable[str]) -> str:
     names = sorted(permissions)
     return f"""# What an operator needs in AWS
 
-From the calls that the tests of every AWS role and module made, in every variant, with status, audit and teardown; a test fails
-when a call is not covered. {len(names)} permissions, no managed policy, nothing with `FullAccess`. Replace CLUSTER with your
-`cluster_name` and ACCOUNT with your account; add a region condition (`aws:RequestedRegion`) to narrow it further.
+From the calls that the tests of every AWS role and module made, in every variant, with status,
+audit and teardown; a test fails when a call is not covered. {len(names)} permissions, no managed
+policy, nothing with `FullAccess`. Replace CLUSTER with your `cluster_name` and ACCOUNT with your
+account; add a region condition (`aws:RequestedRegion`) to narrow it further.
 
-Roles, policies and instance profiles carry names that begin with the cluster's, so changes in IAM are allowed there only.
+Roles, policies and instance profiles carry names that begin with the cluster's, so changes in IAM
+are allowed there only.
 
 ```json
 {json.dumps(policy(names), indent=2)}

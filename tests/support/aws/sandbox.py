@@ -4,7 +4,6 @@ common needs."""
 from __future__ import annotations
 
 import json
-import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +12,9 @@ from typing import Any
 from playrunner.sandbox.aws.api import process
 from playrunner.sandbox.aws.api.process import Aws
 from playrunner.sandbox.http import control_secret
+from tests.support.until import until
 
 ZONES = ("us-west-2a", "us-west-2b")
-PATIENCE_SECONDS = 20
 
 
 class PretendAws:
@@ -128,15 +127,6 @@ class PretendAws:
     def instances(self) -> list[dict[str, Any]]:
         found = self.client("ec2").describe_instances()["Reservations"]
         return [instance for reservation in found for instance in reservation["Instances"]]
-
-
-def until(look: Callable[[], Any], holds: Callable[[Any], bool] = bool) -> Any:
-    """What was found when it first held."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not holds(found := look()):
-        assert time.monotonic() < deadline, f"still {found!r}"
-        time.sleep(0.05)
-    return found
 
 
 def refused(call: Callable[[], Any]) -> str:

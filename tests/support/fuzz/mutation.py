@@ -10,171 +10,7 @@ from typing import Any
 
 import yaml
 
-_ODD_NUMBERS: list[Any] = [
-    0,
-    -1,
-    1,
-    65536,
-    2**31,
-    2**63,
-    10**30,
-    10**4400,
-    0.5,
-    -0.0,
-    1e308,
-    float("inf"),
-    float("nan"),
-]
-_ODD_TEXTS = [
-    "",
-    " ",
-    "\n",
-    "\t",
-    "\0",
-    "\x1b[31m",
-    "\x7f",
-    "\ufeff",
-    "\u2028",
-    "é",
-    "😀",
-    "²",
-    "٣",
-    "a" * 300,
-    "a" * 5000,
-    "/",
-    "..",
-    "~",
-    "~nobody-here/x",
-    "*",
-    "&a",
-    "!",
-    "!!bool maybe",
-    "%",
-    "@",
-    "`",
-    "{{ x }}",
-    "{{",
-    "}}",
-    "{% if %}",
-    "{{ x | nofilter }}",
-    "{{ lookup('env') }}",
-    "{#",
-    "=",
-    "a=b",
-    "a=b c",
-    "'",
-    '"',
-    "\\",
-    "$(true)",
-    "; true",
-    "-",
-    "--",
-    "---",
-    "...",
-    "<<",
-    "null",
-    "yes",
-    "no",
-    "1d",
-    "soon",
-    "1:30",
-    "1e999",
-    "2001-99-99",
-    "0x",
-    "0o9",
-    "[",
-    "]",
-    "{",
-    "}",
-    "[1:3]",
-    "a[1:99999999]",
-    "x[",
-    "[::1]:abc",
-    "user@",
-    "@host",
-    "all",
-    "localhost",
-    "|1|",
-    "|1|a|b|c",
-    "-----BEGIN CERTIFICATE-----",
-    "AAAA",
-    "====",
-    "http://",
-    "https://[",
-    "https://a:b",
-    "file:///etc/passwd",
-    "\ud800",
-]
-_ODD_VALUES: list[Any] = [
-    None,
-    True,
-    False,
-    [],
-    {},
-    [[]],
-    [{}],
-    {"": ""},
-    {None: None},
-    {1: 2},
-    [None],
-    {"a": {"b": {"c": []}}},
-]
-_ODD_PIECES = [
-    b"\0",
-    b"\xff",
-    b"\xff\xfe",
-    b"\xc3",
-    b"\xed\xa0\x80",
-    b"\x1b",
-    b"\r",
-    b"\r\n",
-    b"\n",
-    b"\n\n",
-    b"\t",
-    b" ",
-    b":",
-    b": ",
-    b"- ",
-    b"-",
-    b"#",
-    b"{",
-    b"}",
-    b"[",
-    b"]",
-    b"{{",
-    b"}}",
-    b"{%",
-    b"'",
-    b'"',
-    b"\\",
-    b"|",
-    b">",
-    b"&a ",
-    b"*a",
-    b"!!int ",
-    b"!!binary ",
-    b"!x ",
-    b"? ",
-    b"<<: ",
-    b"%YAML 9.9\n",
-    b"--- ",
-    b"... ",
-    b"=",
-    b",",
-    b"@",
-    b"~",
-    b"$",
-    b"`",
-    b";",
-    b"9" * 4400,
-    b"[" * 3000,
-    b"{a: " * 500,
-    b"1e999",
-    b"NaN",
-    b"\\ud800",
-    b"null",
-    b"true",
-]
+from tests.support.fuzz.odd_values import ODD_NUMBERS, ODD_PIECES, ODD_TEXTS, ODD_VALUES
 
 
 def mutated(random: Random, seed: str, steps: int, structured: bool) -> str:
@@ -216,7 +52,7 @@ def _written(random: Random, value: Any) -> str:
             )
         )
     except (ValueError, TypeError):  # an integer of more digits than Python writes
-        return repr(random.choice(_ODD_TEXTS))
+        return repr(random.choice(ODD_TEXTS))
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
@@ -249,7 +85,7 @@ def _changed(random: Random, value: Any) -> Any:
     elif change == 4:
         container.insert(key, copy.deepcopy(container[key]))
     else:
-        container[key] = _as_text(container[key])[:2000] + random.choice(_ODD_TEXTS)
+        container[key] = _as_text(container[key])[:2000] + random.choice(ODD_TEXTS)
     return value
 
 
@@ -281,8 +117,8 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
 def _odd(random: Random) -> Any:
     kind = random.randrange(10)
     if kind < 3:
-        return random.choice(_ODD_NUMBERS[:7] if kind else _ODD_NUMBERS)
-    return copy.deepcopy(random.choice(_ODD_VALUES)) if kind < 6 else random.choice(_ODD_TEXTS)
+        return random.choice(ODD_NUMBERS[:7] if kind else ODD_NUMBERS)
+    return copy.deepcopy(random.choice(ODD_VALUES)) if kind < 6 else random.choice(ODD_TEXTS)
 
 
 def _as_key(value: Any) -> Any:
@@ -302,11 +138,11 @@ def _changed_bytes(random: Random, data: bytes) -> bytes:
     if change == 3:
         return (
             data[:at]
-            + random.choice(_ODD_TEXTS).encode("utf-8", "surrogatepass")
+            + random.choice(ODD_TEXTS).encode("utf-8", "surrogatepass")
             + data[at + width :]
         )
     if change == 4:  # a line, moved
         lines = data.split(b"\n")
         lines.insert(random.randrange(len(lines) + 1), lines[random.randrange(len(lines))])
         return b"\n".join(lines)
-    return data[:at] + random.choice(_ODD_PIECES) + data[at + width :]
+    return data[:at] + random.choice(ODD_PIECES) + data[at + width :]

@@ -6,13 +6,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.support.aws.module_stage import CLUSTER, Stage
+from tests.support.aws.module_stage import CLUSTER, AwsStage
 from tests.support.gcp.sandbox import PretendGcp
 
 MARK = {"playrunner-cluster": CLUSTER}
 
 
-class GcpStage(Stage):
+class GcpStage(AwsStage):
     """Plays steps on localhost, in this process."""
 
     def __init__(self, gcp: PretendGcp, folder: Path) -> None:

@@ -65,8 +65,9 @@ def page(permissions: Iterable[str]) -> str:
     more = "\n".join(f"| `{name}` | {why} |" for name, why in _WHERE_USED.items())
     return f"""# What an operator needs in Google Cloud
 
-From the calls that the tests of every Google Cloud role and module made, with status, audit and teardown; a test fails when a
-call is not covered. {len(names)} permissions, no basic role. As a role of the project's own:
+From the calls that the tests of every Google Cloud role and module made, with status, audit and
+teardown; a test fails when a call is not covered. {len(names)} permissions, no basic role. As a
+role of the project's own:
 
 ```
 gcloud iam roles create playrunner --project PROJECT --file role.yaml
@@ -85,6 +86,6 @@ Beside them, where they are used:
 |---|---|
 {more}
 
-In the cluster itself, Kubernetes asks for rights to its own objects: `roles/container.admin` has them, or a binding to
-`cluster-admin`.
+In the cluster itself, Kubernetes asks for rights to its own objects: `roles/container.admin` has
+them, or a binding to `cluster-admin`.
 """

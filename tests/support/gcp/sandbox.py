@@ -17,7 +17,7 @@ import pytest
 from playrunner.sandbox.gcp import process
 from playrunner.sandbox.gcp.process import Gcp
 from playrunner.sandbox.http import control_secret
-from tests.support.aws.sandbox import until
+from tests.support.until import until
 
 PATIENCE_SECONDS = 120
 
@@ -62,11 +62,11 @@ class PretendGcp:
         return until(lambda: self.get(where), lambda one: one["status"] == "DONE")
 
     def control(self, method: str, name: str, wish: Any = None) -> Any:
-        status, found = self.steer(method, name, wish)
+        status, found = self.control_response(method, name, wish)
         assert status == 200, found
         return found
 
-    def steer(self, method: str, name: str, wish: Any = None) -> tuple[int, Any]:
+    def control_response(self, method: str, name: str, wish: Any = None) -> tuple[int, Any]:
         secret = control_secret.header(self.root / "gcp")["Authorization"].removeprefix("Bearer ")
         return self.ask(method, f"_sandbox/{name}", wish, token=secret)
 
@@ -112,7 +112,7 @@ class PretendGcp:
     def everything(self) -> dict[str, list[str]]:
         """The names of all there is, by kind, asked of each service's own lists."""
         compute, place = "compute/v1/projects/{p}", "v1/projects/{p}/locations/-"
-        found = {
+        resources = {
             "cluster": self.get(f"{place}/clusters")["clusters"],
             "bucket": self.get("storage/v1/b?project={p}")["items"],
             "repository": self.get(f"{place}/repositories")["repositories"],
@@ -120,7 +120,9 @@ class PretendGcp:
         }
         for kind in ("disks", "instances", "forwardingRules", "targetPools", "addresses"):
             places = self.get(f"{compute}/aggregated/{kind}")["items"]
-            found[kind] = [one for place in places.values() for one in place[kind]]
+            resources[kind] = [one for place in places.values() for one in place[kind]]
         return {
-            kind: sorted(one["name"] for one in things) for kind, things in found.items() if things
+            kind: sorted(one["name"] for one in things)
+            for kind, things in resources.items()
+            if things
         }

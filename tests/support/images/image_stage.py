@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from playrunner.images.platform import PLATFORM
-from playrunner.lifecycle.delete import Gone, removable, remove
+from playrunner.lifecycle.delete import Deletion, removable, remove
 from playrunner.options import Options
 from playrunner.playbook import load_playbook
 from playrunner.run.run import run_plays
@@ -78,7 +78,7 @@ def required(*programs: str) -> None:
             pytest.skip(f"{program} is not installed")
 
 
-class Stage:
+class ImageStage:
     """Plays steps on localhost, in this process, in a repository of the test's own."""
 
     def __init__(self, kept: Registry, folder: Path, own: str) -> None:
@@ -134,7 +134,7 @@ class Stage:
         return Run(code, json.loads(out.getvalue())["results"], out.getvalue())
 
     def delete(self, steps: Sequence[dict[str, Any]], **variables: Any) -> Run:
-        survey, gone = Survey(), list[Gone]()
+        survey, gone = Survey(), list[Deletion]()
 
         def go(shared: Any) -> int:
             gone.extend(remove(survey, removable(survey, with_kept=True), lambda one: None))
@@ -150,8 +150,8 @@ class Stage:
         return Run(
             code,
             [],
-            "\n".join(f"{one.piece.title}: {one.status} {one.reason}" for one in gone),
-            {one.piece.title: one for one in gone},
+            "\n".join(f"{one.resource.title}: {one.status} {one.reason}" for one in gone),
+            {one.resource.title: one for one in gone},
         )
 
     def skopeo(self, reference: str, auth_file: str = "") -> dict[str, Any]:

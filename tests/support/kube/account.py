@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.aws import permissions
 from tests.support.aws.sandbox import PretendAws
-from tests.support.kube.addon_stage import Stage
+from tests.support.kube.addon_stage import AddonStage
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +27,7 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PretendAws]:
 
 
 @pytest.fixture
-def storage(stage: Stage, account: PretendAws) -> Iterator[Stage]:
+def storage(stage: AddonStage, account: PretendAws) -> Iterator[AddonStage]:
     """The stage, with an empty account where nothing takes long; every call must be on the page of
     permissions."""
     account.control("POST", "reset")

@@ -11,9 +11,9 @@ are everybody's: what a test created through `stage.create` is deleted when it e
         "nvidia-device-plugin-daemonset", "kube-system") assert stage.create("nvidia").changed == []
         # the second time assert stage.delete("nvidia").code == 0
 
-`stage.api` is the API server as somebody else sees it (call, get, merge, status); `stage.invoke` is
+`stage.api` is the API server as other clients see it (call, get, merge, status); `stage.invoke` is
 the command line. `stage.machine` gives the cluster a node that runs pods, `stage.node` one that
-does not, `stage.mishap` makes something go wrong; all of them, and namespaces of
+does not, `stage.inject_fault` makes something go wrong; all of them, and namespaces of
 `stage.namespace()`, go when the test ends.
 """
 
@@ -23,7 +23,6 @@ import contextlib
 import io
 import json
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,10 +34,11 @@ from playrunner.lifecycle.status_and_delete import delete_roles, show_status
 from playrunner.options import Options
 from playrunner.playbook.playbook import roles_play
 from playrunner.run.run import run_plays
-from playrunner.sandbox.kube.controllers.steering import steer
+from playrunner.sandbox.kube.controllers.control import control_request
 from tests.support.aws.module_stage import Run
 from tests.support.kube.module_stage import Api
 from tests.support.runner import Outcome, invoke
+from tests.support.until import until
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_SECONDS = 120.0
@@ -52,7 +52,7 @@ class Gone:
     data: dict[str, Any]
 
 
-class Stage:
+class AddonStage:
     """Plays roles in this process, under a name of the test's own."""
 
     def __init__(self, api: Api, folder: Path, own: str, *inventories: str) -> None:
@@ -110,7 +110,7 @@ class Stage:
         offers: dict[str, Any],
         labels: dict[str, str] | None = None,
     ) -> str:
-        """A node that nobody runs pods on, with what it offers; it goes with the test."""
+        """A node without a kubelet, with what it offers; it goes with the test."""
         labels = {
             "node.kubernetes.io/instance-type": instance_type,
             "own": self.own,
@@ -146,7 +146,7 @@ class Stage:
     ) -> str:
         """A node that runs pods; its devices are offered while their plugin runs there."""
         own = f"{self.own}-{name}"
-        steer(
+        control_request(
             self.sandbox,
             "POST",
             "nodes",
@@ -163,7 +163,7 @@ class Stage:
         return own
 
     def _lose(self, machine: str) -> None:
-        steer(self.sandbox, "DELETE", f"nodes/{machine}")
+        control_request(self.sandbox, "DELETE", f"nodes/{machine}")
         self.awaited(lambda: self.object("v1", "nodes", machine) is None)
 
     def allocatable(self, node: str, resource: str) -> str:
@@ -171,13 +171,13 @@ class Stage:
         found = self.object("v1", "nodes", node) or {}
         return str((found.get("status", {}).get("allocatable") or {}).get(resource, "0"))
 
-    def mishap(self, **wish: Any) -> None:
+    def inject_fault(self, **fields: Any) -> None:
         """Something that goes wrong: kind (image, container, volume), match, times."""
-        steer(self.sandbox, "POST", "mishaps", wish)
-        self._ends.append(lambda: steer(self.sandbox, "DELETE", "mishaps"))
+        control_request(self.sandbox, "POST", "faults", fields)
+        self._ends.append(lambda: control_request(self.sandbox, "DELETE", "faults"))
 
-    def mishaps(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = steer(self.sandbox, "GET", "mishaps")
+    def injected_faults(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = control_request(self.sandbox, "GET", "faults")
         return found
 
     def namespace(self) -> str:
@@ -220,11 +220,7 @@ class Stage:
 
     def awaited(self, look: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
         """What a look gives once it gives anything."""
-        until = time.monotonic() + seconds
-        while not (found := look()):
-            assert time.monotonic() < until, "it did not come"
-            time.sleep(0.1)
-        return found
+        return until(look, seconds=seconds)
 
     def later(self, seconds: float, do: Callable[[], Any]) -> None:
         """Something that happens while a role is at work."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from tests.support.kube.addon_stage import Stage
+from tests.support.kube.addon_stage import AddonStage
 from tests.support.kube.rendering import ROOT, rendered
 
 FOLDER = ROOT.parent / "shared" / "data" / "crds"
@@ -25,7 +25,7 @@ NODES = {
 }  # what another step of the role would register
 
 
-def theirs(stage: Stage, role: str) -> dict[str, Any]:
+def theirs(stage: AddonStage, role: str) -> dict[str, Any]:
     """The operator's own definition; for API servers of long ago, without what they refuse."""
     reduced = FOLDER / f"{FILES[role]}-for-1.20.yaml"
     file = (
@@ -42,12 +42,12 @@ def ours(role: str) -> dict[str, Any]:
     return next(dict(body) for body in bodies if body and body["metadata"]["name"] == KINDS[role])
 
 
-def minor_version(stage: Stage) -> int:
+def minor_version(stage: AddonStage) -> int:
     return int("".join(filter(str.isdigit, stage.api.call("GET", "/version")["minor"])))
 
 
 @contextmanager
-def defined(stage: Stage, bodies: Sequence[dict[str, Any]]) -> Iterator[None]:
+def defined(stage: AddonStage, bodies: Sequence[dict[str, Any]]) -> Iterator[None]:
     """They are served, and gone afterwards with all that is of their kinds."""
     names = [str(body["metadata"]["name"]) for body in bodies]
     try:
@@ -64,18 +64,19 @@ def defined(stage: Stage, bodies: Sequence[dict[str, Any]]) -> Iterator[None]:
             stage.awaited(lambda name=name: stage.api.get(f"{PATH}/{name}") is None)
 
 
-def _served(stage: Stage, name: str) -> bool:
+def _served(stage: AddonStage, name: str) -> bool:
     """Established, and answered for: the one comes a moment before the other."""
-    found = stage.api.get(f"{PATH}/{name}") or {}
+    definition = stage.api.get(f"{PATH}/{name}") or {}
     told = {
-        one["type"]: one["status"] for one in (found.get("status") or {}).get("conditions") or ()
+        one["type"]: one["status"]
+        for one in (definition.get("status") or {}).get("conditions") or ()
     }
     if told.get("Established") != "True":
         return False
-    version = next(one["name"] for one in found["spec"]["versions"] if one["served"])
+    version = next(one["name"] for one in definition["spec"]["versions"] if one["served"])
     return (
         stage.api.get(
-            f"/apis/{found['spec']['group']}/{version}/{found['spec']['names']['plural']}"
+            f"/apis/{definition['spec']['group']}/{version}/{definition['spec']['names']['plural']}"
         )
         is not None
     )

@@ -13,7 +13,7 @@ from typing import Any
 from playrunner.sandbox.kube.http.server import serve
 from playrunner.sandbox.kube.store.cluster import Cluster
 from playrunner.sandbox.kube.wire import certificates, kubeconfig
-from playrunner.sandbox.kube.wire.runtime import LogWish, Pod, Session
+from playrunner.sandbox.kube.wire.runtime import LogOptions, Pod, Session
 from playrunner.sandbox.kube.wire.sessions import ProcessSession
 from playrunner.sandbox.state import write_file
 
@@ -34,11 +34,11 @@ class LocalRuntime:
             self.ended = last
             self.more.notify_all()
 
-    def logs(self, pod: Pod, wish: LogWish) -> Iterator[bytes]:
-        at = max(0, len(self.lines) - wish.tail) if wish.tail is not None else 0
+    def logs(self, pod: Pod, options: LogOptions) -> Iterator[bytes]:
+        at = max(0, len(self.lines) - options.tail) if options.tail is not None else 0
         while True:
             with self.more:
-                if at >= len(self.lines) and (self.ended or not wish.follow):
+                if at >= len(self.lines) and (self.ended or not options.follow):
                     return
                 if at >= len(self.lines):
                     self.more.wait(1)

@@ -15,7 +15,7 @@ from typing import Any
 import urllib3
 import yaml
 
-from playrunner.lifecycle.delete import Gone, removable, remove
+from playrunner.lifecycle.delete import Deletion, removable, remove
 from playrunner.options import Options
 from playrunner.playbook import load_playbook
 from playrunner.run.run import run_plays
@@ -24,7 +24,7 @@ from tests.support.aws.module_stage import Run
 
 
 class Api:
-    """The API server as somebody else sees it."""
+    """The API server as another client sees it."""
 
     def __init__(self, kubeconfig: Path, flavour: str = "pretend") -> None:
         content = yaml.safe_load(kubeconfig.read_text())
@@ -45,7 +45,7 @@ class Api:
         )
         if answer.headers.get("Content-Type", "").startswith(
             "text/plain"
-        ):  # a path that nobody serves yet
+        ):  # a path that is not served yet
             return {"kind": "Status", "code": answer.status, "message": answer.data.decode()}
         return json.loads(answer.data) if answer.data else {}
 
@@ -68,8 +68,8 @@ class Api:
         return said
 
 
-class Stage:
-    """Plays steps on localhost, in this process, in a namespace and under a name of the test's own."""
+class KubeStage:
+    """Plays steps on localhost, in this process, in a namespace and with a name of the test."""
 
     def __init__(self, api: Api, folder: Path, own: str) -> None:
         self.api, self.folder, self.own, self.namespace = api, folder, own, own
@@ -89,11 +89,11 @@ class Stage:
         return Run(code, json.loads(out.getvalue())["results"], out.getvalue())
 
     def delete(self, steps: Sequence[dict[str, Any]], **variables: Any) -> Run:
-        survey, gone = Survey(), list[Gone]()
+        survey, gone = Survey(), list[Deletion]()
 
         def go(shared: Any) -> int:
-            gone.extend(remove(survey, removable(survey, with_kept=True), lambda one: None))
-            return 2 if any(one.status == "failed" for one in gone) else 0
+            gone.extend(remove(survey, removable(survey, with_kept=True), lambda deleted: None))
+            return 2 if any(deleted.status == "failed" for deleted in gone) else 0
 
         code = run_plays(
             self._plays(steps),
@@ -105,8 +105,8 @@ class Stage:
         return Run(
             code,
             [],
-            "\n".join(f"{one.piece.title}: {one.status} {one.reason}" for one in gone),
-            {one.piece.title: one for one in gone},
+            "\n".join(f"{one.resource.title}: {one.status} {one.reason}" for one in gone),
+            {one.resource.title: one for one in gone},
         )
 
     def counted(

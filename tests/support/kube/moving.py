@@ -6,30 +6,40 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
+from playrunner.sandbox.kube.controllers.control import control_request
 from playrunner.sandbox.kube.controllers.kubelet import mount_namespace
-from playrunner.sandbox.kube.controllers.steering import steer
 from playrunner.sandbox.kube.process import process, real
 from tests.support.kube.client import MERGE_PATCH, Client
+from tests.support.until import until
 
-PATIENCE_SECONDS = 60.0
 Object = dict[str, Any]
 T = TypeVar("T")
 
 _GROUPS = {
-    "pods": "/api/v1", "services": "/api/v1", "endpoints": "/api/v1", "configmaps": "/api/v1", "secrets": "/api/v1",
-    "persistentvolumeclaims": "/api/v1", "persistentvolumes": "/api/v1", "nodes": "/api/v1", "events": "/api/v1",
-    "deployments": "/apis/apps/v1", "daemonsets": "/apis/apps/v1", "statefulsets": "/apis/apps/v1",
-    "jobs": "/apis/batch/v1", "storageclasses": "/apis/storage.k8s.io/v1", "csidrivers": "/apis/storage.k8s.io/v1",
-}  # fmt: skip
+    "pods": "/api/v1",
+    "services": "/api/v1",
+    "endpoints": "/api/v1",
+    "configmaps": "/api/v1",
+    "secrets": "/api/v1",
+    "persistentvolumeclaims": "/api/v1",
+    "persistentvolumes": "/api/v1",
+    "nodes": "/api/v1",
+    "events": "/api/v1",
+    "deployments": "/apis/apps/v1",
+    "daemonsets": "/apis/apps/v1",
+    "statefulsets": "/apis/apps/v1",
+    "jobs": "/apis/batch/v1",
+    "storageclasses": "/apis/storage.k8s.io/v1",
+    "csidrivers": "/apis/storage.k8s.io/v1",
+}
 _EVERYWHERE = ("nodes", "persistentvolumes", "storageclasses", "csidrivers")
 
 
@@ -116,8 +126,8 @@ class Cluster:
         events = self.all("events", fieldSelector=f"involvedObject.name={name}")
         return {one["reason"]: one["message"] for one in events}
 
-    def steer(self, method: str, path: str, body: Any = None) -> Any:
-        return steer(process.folder(self.root), method, path, body)
+    def control(self, method: str, path: str, body: Any = None) -> Any:
+        return control_request(process.folder(self.root), method, path, body)
 
     def kubectl(self, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
         if shutil.which("kubectl") is None:
@@ -129,13 +139,13 @@ class Cluster:
         )
 
     def node(self, **machine: Any) -> str:
-        """One more node, of this test alone: it has a label and a taint by which others stay away."""
+        """One more node, for this test alone: a label and a taint keep other pods away."""
         name = f"node-{uuid.uuid4().hex[:8]}"
         own = {
             "labels": {"only": self.namespace},
             "taints": [{"key": "only", "value": self.namespace, "effect": "NoSchedule"}],
         }
-        self.steer("POST", "nodes", {"name": name, **own, **machine})
+        self.control("POST", "nodes", {"name": name, **own, **machine})
         until(
             lambda: self.get("nodes", name),
             lambda node: bool((node or {}).get("status", {}).get("allocatable")),
@@ -164,19 +174,6 @@ class Cluster:
         }
 
 
-def until(
-    look: Callable[[], T], holds: Callable[[T], bool], seconds: float = PATIENCE_SECONDS
-) -> T:
-    """What is seen once it holds."""
-    deadline = time.monotonic() + seconds
-    seen = look()
-    while not holds(seen):
-        assert time.monotonic() < deadline, f"still after {seconds:g} s: {seen}"
-        time.sleep(0.05)
-        seen = look()
-    return seen
-
-
 def raised(root: Path, *, pretend: bool) -> Iterator[Path]:
     if not mount_namespace.namespaces_allowed() and mount_namespace.name_wrapper() is None:
         pytest.skip(
@@ -201,10 +198,10 @@ def placed(root: Path, flavour: str) -> Iterator[Cluster]:
     finally:
         for node in [
             one["name"]
-            for one in steer(process.folder(root), "GET", "nodes")
+            for one in control_request(process.folder(root), "GET", "nodes")
             if one["labels"].get("only") == name
         ]:
-            steer(process.folder(root), "DELETE", f"nodes/{node}")
+            control_request(process.folder(root), "DELETE", f"nodes/{node}")
         api.call("DELETE", f"/api/v1/namespaces/{name}")
 
 

@@ -1,4 +1,4 @@
-"""Jobs for the operators' tests, as small as they can be, and pods in the states that tests need."""
+"""Minimal jobs for the operators' tests, and pods in the states that tests need."""
 
 from __future__ import annotations
 
@@ -13,8 +13,17 @@ def template(script: str = "exit 0", container: str = "pytorch", **spec: Any) ->
     return {"spec": {"terminationGracePeriodSeconds": 1, "containers": [main], **spec}}
 
 
-def pytorch_job(name: str, namespace: str = "default", *, masters: int = 0, workers: int = 2, script: str = "exit 0",
-                restart: str = "OnFailure", policy: Object | None = None, **spec: Any) -> Object:  # fmt: skip
+def pytorch_job(
+    name: str,
+    namespace: str = "default",
+    *,
+    masters: int = 0,
+    workers: int = 2,
+    script: str = "exit 0",
+    restart: str = "OnFailure",
+    policy: Object | None = None,
+    **spec: Any,
+) -> Object:
 
     def replicas(count: int) -> Object:
         return {"replicas": count, "restartPolicy": restart, "template": template(script)}
@@ -50,8 +59,14 @@ def elastic_job(name: str, namespace: str = "default", *, workers: int = 2, scri
     )
 
 
-def volcano_job(name: str, namespace: str = "default", *, tasks: dict[str, Object] | None = None, script: str = "exit 0",
-                **spec: Any) -> Object:  # fmt: skip
+def volcano_job(
+    name: str,
+    namespace: str = "default",
+    *,
+    tasks: dict[str, Object] | None = None,
+    script: str = "exit 0",
+    **spec: Any,
+) -> Object:
     """`tasks`: by name, what differs from one replica of the script."""
     written = [
         {"name": task, "replicas": 1, "template": template(script, restartPolicy="Never"), **given}
@@ -82,7 +97,7 @@ def pod_now(
 
 
 def variables(pod: Object) -> dict[str, Any]:
-    """What a pod's first container is told, by name; where it is to be found, for what is kept
+    """The environment of a pod's first container, by name; where it is found, for what is kept
     elsewhere."""
     return {
         one["name"]: one.get("value", one.get("valueFrom"))

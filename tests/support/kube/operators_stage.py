@@ -4,7 +4,6 @@ would have applied."""
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -19,8 +18,8 @@ from playrunner.sandbox.kube.operators.installed import Operator
 from playrunner.sandbox.kube.process import process
 from tests.support.kube.client import MERGE_PATCH, Client
 from tests.support.kube.operator_jobs import Object
+from tests.support.until import until
 
-PATIENCE_SECONDS = 90.0  # generous: a loaded machine is no failure
 IMAGES = {
     installed.TRAINING_OPERATOR: "kubeflow/training-operator:v1-5170a36",
     installed.ELASTIC_JOB_CONTROLLER: "torchelastic/kubernetes:0.1.0",
@@ -40,10 +39,10 @@ class Cluster:
         """`folder` is where its controllers keep their things."""
         self.client, self.folder, self.namespace = client, folder, namespace
 
-    def create(self, one: Object) -> Object:
+    def create(self, obj: Object) -> Object:
         """In this namespace, where its kind has one."""
-        metadata = {name: value for name, value in one["metadata"].items() if name != "uid"}
-        if one["kind"] not in ("Namespace", "Queue", "Node") and not one["kind"].endswith(
+        metadata = {name: value for name, value in obj["metadata"].items() if name != "uid"}
+        if obj["kind"] not in ("Namespace", "Queue", "Node") and not obj["kind"].endswith(
             ("Definition", "Configuration")
         ):
             metadata["namespace"] = (
@@ -55,8 +54,8 @@ class Cluster:
         return dict(
             self.client.ok(
                 "POST",
-                _path(one["apiVersion"], _plural(one["kind"]), within),
-                {**one, "metadata": metadata},
+                _path(obj["apiVersion"], _plural(obj["kind"]), within),
+                {**obj, "metadata": metadata},
             )
         )
 
@@ -121,11 +120,7 @@ class Cluster:
 
     def awaited(self, look: Callable[[], T], what: str = "it") -> T:
         """What a look gives once it gives anything."""
-        until = time.monotonic() + PATIENCE_SECONDS
-        while not (found := look()):
-            assert time.monotonic() < until, f"{what} did not come: {self._scene()}"
-            time.sleep(0.05)
-        return found
+        return until(look, what=lambda: f"{what}: {self._scene()}")
 
     def condition(self, version: str, plural: str, name: str) -> str:
         """The state that people read: the type of the last condition."""
@@ -235,14 +230,25 @@ def definition(resource: Resource) -> Object:
     if resource == kinds.PYTORCH_JOBS:
         subresources["scale"] = scale
     version = {
-        "name": resource.version, "served": True, "storage": True, **({"subresources": subresources} if subresources else {}),
-        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-    }  # fmt: skip
+        "name": resource.version,
+        "served": True,
+        "storage": True,
+        **({"subresources": subresources} if subresources else {}),
+        "schema": {
+            "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        },
+    }
     return {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": resource.definition},
-        "spec": {"group": resource.group, "names": names, "scope": "Namespaced" if resource.namespaced else "Cluster",
-                 "versions": [version]},
-    }  # fmt: skip
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": resource.definition},
+        "spec": {
+            "group": resource.group,
+            "names": names,
+            "scope": "Namespaced" if resource.namespaced else "Cluster",
+            "versions": [version],
+        },
+    }
 
 
 def _path(version: str, plural: str, namespace: str) -> str:

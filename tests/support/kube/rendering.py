@@ -9,10 +9,10 @@ from typing import Any
 
 from playrunner.inventory.inventory import read_inventory
 from playrunner.model import steps_of
-from playrunner.playbook.keywords import templar
 from playrunner.playbook.playbook import roles_play
-from playrunner.variables.host_memory import PlayVariables, World
+from playrunner.variables.host_memory import PlayVariables, RunVariables
 from playrunner.variables.scope import Scope
+from playrunner.variables.templating import default_templar
 
 ROOT = Path(__file__).parents[3]
 
@@ -21,9 +21,9 @@ def rendered(role: str, inventories: Sequence[str], **known: Any) -> str:
     """Every template of the role's k8s.manifest steps, one after the other; `known` stands for what
     other steps register."""
     play = roles_play([role])
-    world = World(
+    run_vars = RunVariables(
         read_inventory([str(ROOT / "inventories" / f"{name}.yaml") for name in inventories]),
-        templar,
+        default_templar,
         known,
         {},
     )
@@ -40,13 +40,13 @@ def rendered(role: str, inventories: Sequence[str], **known: Any) -> str:
         name = step.arguments.get("template")
         if step.role and step.role.name == role and name:
             texts.append(
-                _text(ROOT / "manifests" / str(name), Scope(world, "localhost", variables, step))
+                _text(ROOT / "manifests" / str(name), Scope(run_vars, "localhost", variables, step))
             )
     return "---\n".join(text if text.endswith("\n") else f"{text}\n" for text in texts)
 
 
 def _text(file: Path, scope: Scope) -> str:
-    return templar.render_file(file.read_text(), scope, name=str(file))
+    return default_templar.render_file(file.read_text(), scope, name=str(file))
 
 
 def container_of(body: Mapping[str, Any], place: int = 0) -> Any:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,8 @@ class ClusterSite(Site):
             "train_image": "registry.test/trainer:1",
             "train_claim": CLAIM,
             "train_port": self.port,
+            # The nodes are said to have more cores than this machine, which their pods share.
+            "train_environment": {"OMP_NUM_THREADS": "1"},
             **more,
         }
         assert self.inventory
@@ -170,6 +173,9 @@ def storage(
 
 
 def _free_port() -> int:
-    """Pods of the sandbox share this machine's ports."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+    """Pods of the sandbox share this machine's ports, as do tests that run beside; below those that
+    the kernel hands out by itself, and random, so that it is still free when the pods take it."""
+    while True:
+        port = random.randrange(10000, 20000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from playrunner.sandbox.kube.controllers.steering import steer
+from playrunner.sandbox.kube.controllers.control import control_request
 from playrunner.sandbox.kube.operators.installed import Operator
 from tests.support import runner
 from tests.support.launch.cluster import ClusterSite
@@ -33,7 +33,7 @@ class Drill:
         self.cluster = cluster
 
     def steer(self, method: str, path: str, body: Any = None) -> Any:
-        return steer(self.cluster.state / "sandbox" / "kube", method, path, body)
+        return control_request(self.cluster.state / "sandbox" / "kube", method, path, body)
 
     def spare(self) -> None:
         """As many nodes as at first."""

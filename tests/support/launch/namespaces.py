@@ -8,69 +8,26 @@ is missing.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from playrunner.sandbox import sshd
-from playrunner.sandbox.state import SandboxError
+from tests.support.launch.machine import Lane, Machine, ip, run
 from tests.support.launch.site import Site
 
-START_SECONDS = 20.0
 CONTROLLER = 1  # the last number of this machine's address on a lane
-# The first process waits for its network cards, then becomes sshd; with it everything in the
-# machine ends.
-_BOOT = """set -e
-echo "$1" > /proc/sys/kernel/hostname
-mount -t tmpfs tmpfs /run && mkdir -p /run/sshd
-mount --bind "$3" /etc/hosts
-echo up; read -r wired
-ip link set lo up
-for pair in $4; do ip addr add "${pair#*=}/24" dev "${pair%=*}"; ip link set "${pair%=*}" up; done
-exec "$5" -D -f "$2/config" -E "$2/log"
-"""
-
-
-@dataclass(frozen=True)
-class Lane:
-    """One network: machines on it reach each other, and this machine when it has an address there."""
-
-    bridge: str
-    prefix: str
-
-    def address(self, number: int) -> str:
-        return f"{self.prefix}.{number}"
-
-
-@dataclass
-class Machine:
-    name: str
-    number: int
-    lanes: tuple[Lane, ...]
-    daemon: sshd.Daemon
-    links: tuple[str, ...]  # this machine's ends of its cables, one for each lane
-    launcher: subprocess.Popen[str] | None = field(default=None, repr=False)
-    init: int = 0
-
-    @property
-    def address(self) -> str:
-        return self.lanes[0].address(self.number)
-
-    @property
-    def root(self) -> Path:
-        """Its files as it sees them, its own mounts included."""
-        return Path(f"/proc/{self.init}/root")
 
 
 class Machines:
@@ -94,19 +51,22 @@ class Machines:
 
     def lane(self, *, reachable: bool = True) -> Lane:
         """A network; one that is not reachable leads to its machines only."""
-        made = Lane(f"pr{self._token}b{len(self.lanes)}", self._free_prefix())
-        _ip("link", "add", made.bridge, "type", "bridge")
-        self.lanes.append(made)
-        _ip("link", "set", made.bridge, "up")
-        if reachable:
-            _ip("addr", "add", f"{made.address(CONTROLLER)}/24", "dev", made.bridge)
+        # Tests that run beside this one look for a free prefix, too.
+        with open(Path(tempfile.gettempdir()) / "playrunner-test-lanes.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            made = Lane(f"pr{self._token}b{len(self.lanes)}", self._free_prefix())
+            ip("link", "add", made.bridge, "type", "bridge")
+            self.lanes.append(made)
+            ip("link", "set", made.bridge, "up")
+            if reachable:
+                ip("addr", "add", f"{made.address(CONTROLLER)}/24", "dev", made.bridge)
         return made
 
     def disk(self, name: str, size: str) -> Path:
         """A small disk that all machines added from now on share."""
         place = self.folder / name
         place.mkdir()
-        _run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)])
+        run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)])
         self.disks.append(place)
         return place
 
@@ -154,37 +114,7 @@ class Machines:
             " ".join(f"{card}={it}" for card, it in cards.items()),
             self.program,
         ]
-        machine.launcher = subprocess.Popen(
-            [
-                "setpriv",
-                "--pdeathsig",
-                "KILL",
-                "unshare",
-                "--pid",
-                "--fork",
-                "--kill-child",
-                "--mount",
-                "--mount-proc",
-                "--net",
-                "--uts",
-                "--ipc",
-                "sh",
-                "-c",
-                _BOOT,
-                "boot",
-                *map(str, words),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        assert machine.launcher.stdin and machine.launcher.stdout
-        said = machine.launcher.stdout.readline()
-        if said.strip() != "up":
-            raise SandboxError(f"{name} does not start: {said}{machine.launcher.stdout.read()}")
-        pid = machine.launcher.pid
-        machine.init = int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+        machine.boot(*words)
         for number, (card, link, lane) in enumerate(
             zip(cards, machine.links, machine.lanes, strict=True)
         ):
@@ -192,35 +122,16 @@ class Machines:
             card_address = (
                 f"02:77:{self._token[:2]}:{self._token[2:]}:{number:02x}:{machine.number:02x}"
             )
-            _ip(
-                "link",
-                "add",
-                link,
-                "type",
-                "veth",
-                "peer",
-                "name",
-                card,
-                "address",
-                card_address,
-                "netns",
-                str(machine.init),
-            )
-            _ip("link", "set", link, "master", lane.bridge, "up")
-        machine.launcher.stdin.write("wired\n")
-        machine.launcher.stdin.flush()
-        _await_that(lambda: "Server listening" in machine.daemon.log.read_text(), f"sshd on {name}")
+            peer = ["peer", "name", card, "address", card_address, "netns", str(machine.init)]
+            ip("link", "add", link, "type", "veth", *peer)
+            ip("link", "set", link, "master", lane.bridge, "up")
+        machine.wired()
 
     def power_off(self, name: str) -> None:
         """Everything on it is gone at once, without a word to anybody."""
         machine = self.all[name]
         self.cut(name)
-        assert machine.launcher and machine.launcher.stdin and machine.launcher.stdout
-        os.kill(machine.init, 9)
-        machine.launcher.wait(START_SECONDS)
-        machine.launcher.stdin.close()
-        machine.launcher.stdout.close()
-        machine.launcher = None
+        machine.end()
         for link in machine.links:
             subprocess.run(
                 ["ip", "link", "del", link], check=False, capture_output=True
@@ -229,74 +140,47 @@ class Machines:
     def cut(self, name: str) -> None:
         """Its cables lead nowhere; what is sent is lost in silence."""
         for link in self.all[name].links:
-            _ip("link", "set", link, "nomaster")
+            ip("link", "set", link, "nomaster")
 
     def mend(self, name: str) -> None:
         for link, lane in zip(self.all[name].links, self.all[name].lanes, strict=True):
-            _ip("link", "set", link, "master", lane.bridge)
+            ip("link", "set", link, "master", lane.bridge)
 
     def slow(self, name: str, rate: str) -> None:
         """What it sends and is sent passes at this rate, as 20mbit."""
-        inside = ["nsenter", "-t", str(self.all[name].init), "-n"]
-        shape = ["root", "tbf", "rate", rate, "burst", "16kb", "latency", "400ms"]
+        shape = f"root tbf rate {rate} burst 16kb latency 400ms"
         for link in self.all[name].links:
-            _run(["tc", "qdisc", "replace", "dev", link, *shape])
+            run(["tc", "qdisc", "replace", "dev", link, *shape.split()])
         for number in range(len(self.all[name].lanes)):
-            _run([*inside, "tc", "qdisc", "replace", "dev", f"eth{number}", *shape])
+            self.all[name].run(f"tc qdisc replace dev eth{number} {shape}")
 
     def hasten(self, name: str) -> None:
-        inside = ["nsenter", "-t", str(self.all[name].init), "-n"]
         for number, link in enumerate(self.all[name].links):
-            _run(["tc", "qdisc", "del", "dev", link, "root"])
-            _run([*inside, "tc", "qdisc", "del", "dev", f"eth{number}", "root"])
+            run(["tc", "qdisc", "del", "dev", link, "root"])
+            self.all[name].run(f"tc qdisc del dev eth{number} root")
 
     @contextmanager
     def severed(self, one: str, other: str) -> Iterator[None]:
         """What these two send each other is lost in silence; all others reach both."""
         ends = [(self.all[one], self.all[other].address), (self.all[other], self.all[one].address)]
         for machine, there in ends:
-            _run(
-                [
-                    "nsenter",
-                    "-t",
-                    str(machine.init),
-                    "-n",
-                    "ip",
-                    "route",
-                    "add",
-                    "blackhole",
-                    f"{there}/32",
-                ]
-            )
+            machine.run(f"ip route add blackhole {there}/32")
         try:
             yield
         finally:
             for machine, there in ends:
-                _run(
-                    [
-                        "nsenter",
-                        "-t",
-                        str(machine.init),
-                        "-n",
-                        "ip",
-                        "route",
-                        "del",
-                        "blackhole",
-                        f"{there}/32",
-                    ]
-                )
+                machine.run(f"ip route del blackhole {there}/32")
 
     @contextmanager
     def small_disk(self, name: str, folder: Path, size: str) -> Iterator[Path]:
-        """A disk at this folder that only this machine sees; the path is the way to it from here."""
+        """A disk at this folder that only this machine sees; returns its path from here."""
         folder.mkdir(parents=True, exist_ok=True)
         machine = self.all[name]
-        inside = ["nsenter", "-t", str(machine.init), "-m", "-p"]
-        _run([*inside, "mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)])
+        machine.run(f"mount -t tmpfs -o size={size} tmpfs {folder}", "-m -p")
         try:
             yield machine.root / folder.relative_to("/")
         finally:
-            _run([*inside, "umount", "-l", str(folder)])
+            machine.run(f"umount -l {folder}", "-m -p")
 
     # --- for the controller
 
@@ -317,7 +201,13 @@ class Machines:
                 f"-F none -o UserKnownHostsFile={self.known_hosts} -o StrictHostKeyChecking=yes"
             ),
         }
-        training = {"train_root": str(self.shared), "train_python": sys.executable, **variables}
+        training = {
+            "train_root": str(self.shared),
+            "train_python": sys.executable,
+            # Each machine takes this one's cores for its own, which they share.
+            "train_environment": {"OMP_NUM_THREADS": "1"},
+            **variables,
+        }
         nodes = {name: {"ansible_host": self.all[name].address} for name in names}
         path = self.folder / file
         path.write_text(
@@ -343,7 +233,7 @@ class Machines:
             made.close()
 
     def _free_prefix(self) -> str:
-        cards = json.loads(_run(["ip", "-j", "-4", "addr"]))
+        cards = json.loads(run(["ip", "-j", "-4", "addr"]))
         taken = {each["local"].rpartition(".")[0] for card in cards for each in card["addr_info"]}
         taken |= {lane.prefix for lane in self.lanes}
         return next(
@@ -397,29 +287,9 @@ def machines(folder: Path) -> Iterator[Machines]:
     ]
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed: apt-get install iproute2 util-linux")
-    tried = subprocess.run(
-        [
-            "unshare",
-            "--pid",
-            "--fork",
-            "--mount",
-            "--mount-proc",
-            "--net",
-            "--uts",
-            "ip",
-            "link",
-            "add",
-            "tried0",
-            "type",
-            "veth",
-            "peer",
-            "name",
-            "tried1",
-        ],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    alone = ["unshare", "--pid", "--fork", "--mount", "--mount-proc", "--net", "--uts"]
+    cable = ["ip", "link", "add", "tried0", "type", "veth", "peer", "name", "tried1"]
+    tried = subprocess.run([*alone, *cable], check=False, capture_output=True, text=True)
     if tried.returncode:
         pytest.skip(f"network namespaces are not permitted here: {tried.stderr.strip()}")
     made = Machines(folder)
@@ -427,22 +297,3 @@ def machines(folder: Path) -> Iterator[Machines]:
         yield made
     finally:
         made.close()
-
-
-def _await_that(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while not holds():
-        if time.monotonic() > deadline:
-            raise SandboxError(f"{what} is not there after {START_SECONDS:g} s")
-        time.sleep(0.02)  # a log has no event to wait for
-
-
-def _ip(*words: str) -> str:
-    return _run(["ip", *words])
-
-
-def _run(words: list[str]) -> str:
-    ran = subprocess.run(words, check=False, capture_output=True, text=True)
-    if ran.returncode:
-        raise SandboxError(f"{' '.join(words)}: {ran.stderr.strip()}")
-    return ran.stdout

@@ -6,12 +6,12 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.support import runner
+from tests.support.until import until
 
 PATIENCE_SECONDS = 240  # a busy two-core machine imports for half a minute
 QUICK = (
@@ -105,12 +105,7 @@ class Site:
         process: subprocess.Popen[str] | None = None,
         seconds: float = PATIENCE_SECONDS,
     ) -> None:
-        deadline = time.monotonic() + seconds
-        while not holds():
-            if process and process.poll() is not None and not holds():
-                raise AssertionError(f"ended before {what}: {process.communicate()}")
-            assert time.monotonic() < deadline, f"{what} did not come in {seconds} s"
-            time.sleep(0.05)
+        until(holds, seconds=seconds, what=what, process=process)
 
     def power_off(self, host: str) -> None:
         """Everything on a node is gone at once, its sshd included."""

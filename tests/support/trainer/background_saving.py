@@ -32,21 +32,21 @@ def main(folder: str, runs: str) -> None:
     from trainer.distributed.process_group import join
     from trainer.profile import read_profile
 
-    place, found = None, {}
+    processes, found = None, {}
     for name, settings in json.loads(runs).items():
         train = read_profile("gpt2-small-smoke", [*TINY, *settings]).train
-        place = place or join(train)
+        processes = processes or join(train)
         target = Path(folder) / name
         target.mkdir(parents=True)
-        found[name] = one(train, place, target)
+        found[name] = one(train, processes, target)
     print(json.dumps(found))
 
 
-def one(train: Any, place: Any, folder: Path) -> dict[str, Any]:
+def one(train: Any, processes: Any, folder: Path) -> dict[str, Any]:
     from trainer.strategies import strategy_of
 
     strategy = strategy_of(train)
-    first = strategy.wrap(train, place)
+    first = strategy.wrap(train, processes)
     for number in (1, 2):
         step(strategy, first, number)
     write = strategy.save(first, folder)
@@ -54,7 +54,7 @@ def one(train: Any, place: Any, folder: Path) -> dict[str, Any]:
     after_save = [step(strategy, first, number) for number in (3, 4)]
     write()
     (folder / "state.json").write_text(json.dumps({"step": 2, "world_size": 1}))
-    second = strategy.wrap(train, place)
+    second = strategy.wrap(train, processes)
     strategy.load(second, folder)
     second.taken = 2
     after_load = [step(strategy, second, number) for number in (3, 4)]

@@ -8,10 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.support.until import until
 
 ROOT = Path(__file__).resolve().parents[3]
 _PATIENCE_SECONDS = 300  # a busy two-core machine imports for half a minute
@@ -114,12 +115,7 @@ def kill_after(
 ) -> None:
     """SIGKILL to all ranks, the moment the checkpoint's folder has its final name."""
     wanted = output / "checkpoints" / f"step-{checkpoint:08d}"
-    until = time.monotonic() + seconds
-    while not wanted.exists():
-        assert time.monotonic() < until and processes[0].poll() is None, processes[0].communicate()[
-            0
-        ]
-        time.sleep(0.02)
+    until(wanted.exists, seconds=seconds, what=wanted.name, process=processes[0])
     for process in processes:
         process.send_signal(signal.SIGKILL)
     for process in processes:
@@ -130,10 +126,13 @@ def wait_for_step(
     output: Path, step: int, process: subprocess.Popen[str], seconds: float = 120
 ) -> None:
     """Until a step is in the metrics."""
-    until = time.monotonic() + seconds
-    while not (output / "metrics.jsonl").exists() or max(losses(output), default=0) < step:
-        assert time.monotonic() < until and process.poll() is None, f"no step {step}"
-        time.sleep(0.05)
+    until(
+        lambda: (output / "metrics.jsonl").exists() and max(losses(output), default=0),
+        lambda last: last >= step,
+        seconds,
+        what=f"step {step}",
+        process=process,
+    )
 
 
 def records(output: Path) -> list[dict[str, Any]]:

@@ -20,14 +20,14 @@ def main(output: str, runs: str) -> None:
     from trainer.profile import read_profile
     from trainer.validate import check
 
-    place = None
+    processes = None
     for name, profile, settings in json.loads(runs):
         one = read_profile(profile, settings)
-        place = place or join(one.train)
-        check(one, place.world_size)
+        processes = processes or join(one.train)
+        check(one, processes.world_size)
         folder = Path(output) / name
         folder.mkdir(parents=True, exist_ok=True)
-        run(one, folder, place)
+        run(one, folder, processes)
     leave()
 
 

@@ -4,26 +4,31 @@ is there."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from playrunner.cloud.preflight_findings import Finding, problem
-from playrunner.modules.aws._preflight.planned import Network, Wish
+from playrunner.modules.aws._preflight.planned import Network, PlannedResources
 from playrunner.modules.aws._preflight.quotas import quota, where_to_ask
-from playrunner.modules.aws._preflight.seen import Seen
+from playrunner.modules.aws._preflight.seen import ObservedAccount
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 _VPCS, _ADDRESSES = ("vpc", "L-F678F1CE"), ("ec2", "L-0263D0A3")
 _CONTROL_PLANE = 6  # addresses that EKS takes for itself, and as many again while it upgrades
 
 
-def checks(ctx: Any, wish: Wish, seen: Seen) -> dict[str, Callable[[], Iterable[Finding]]]:
-    network = wish.network
+def checks(
+    ctx: Context, planned: PlannedResources, seen: ObservedAccount
+) -> dict[str, Callable[[], Iterable[Finding]]]:
+    network = planned.network
     if network is None:
         return {}
     if not network.is_made:
-        return {"the free addresses": lambda: _free_addresses(ctx, wish, seen, network)}
-    found: dict[str, Callable[[], Iterable[Finding]]] = {}
+        return {"the free addresses": lambda: _free_addresses(ctx, planned, seen, network)}
+    checks_by_name: dict[str, Callable[[], Iterable[Finding]]] = {}
     if seen.our_networks == 0:
-        found["the quota of VPCs"] = lambda: _room(
+        checks_by_name["the quota of VPCs"] = lambda: _room(
             ctx,
             1,
             len(ctx.aws.read("ec2", "describe_vpcs")["Vpcs"]),
@@ -33,7 +38,7 @@ def checks(ctx: Any, wish: Wish, seen: Seen) -> dict[str, Callable[[], Iterable[
         )
     addresses = network.nat_gateways - (seen.our_addresses or 0)
     if addresses > 0 and seen.our_addresses is not None:
-        found["the quota of addresses"] = lambda: _room(
+        checks_by_name["the quota of addresses"] = lambda: _room(
             ctx,
             addresses,
             len(ctx.aws.read("ec2", "describe_addresses")["Addresses"]),
@@ -41,11 +46,11 @@ def checks(ctx: Any, wish: Wish, seen: Seen) -> dict[str, Callable[[], Iterable[
             "elastic IP",
             "release some, or choose fewer NAT gateways",
         )
-    return found
+    return checks_by_name
 
 
 def _room(
-    ctx: Any, wanted: int, used: int, which: tuple[str, str], word: str, remedy: str
+    ctx: Context, wanted: int, used: int, which: tuple[str, str], word: str, remedy: str
 ) -> Iterable[Finding]:
     limit = quota(ctx, *which)
     if wanted + used > limit:
@@ -56,12 +61,16 @@ def _room(
         )
 
 
-def _free_addresses(ctx: Any, wish: Wish, seen: Seen, network: Network) -> Iterable[Finding]:
+def _free_addresses(
+    ctx: Context, planned: PlannedResources, seen: ObservedAccount, network: Network
+) -> Iterable[Finding]:
     """Each node takes the addresses of a whole interface for its pods when it starts."""
     only = [{"Name": "vpc-id", "Values": [network.vpc_id]}]
     every = ctx.aws.read("ec2", "describe_subnets", Filters=only)["Subnets"]
     chosen = [
-        one for one in every if not network.subnet_ids or one["SubnetId"] in network.subnet_ids
+        subnet
+        for subnet in every
+        if not network.subnet_ids or subnet["SubnetId"] in network.subnet_ids
     ]
     if not chosen:
         yield problem(
@@ -69,15 +78,15 @@ def _free_addresses(ctx: Any, wish: Wish, seen: Seen, network: Network) -> Itera
             " network_existing_vpc_id and network_existing_subnet_ids"
         )
         return
-    needed = _CONTROL_PLANE if wish.cluster else 0
-    for group in wish.machines:
-        told = (seen.types or {}).get(group.type, {}).get("NetworkInfo", {})
+    needed = _CONTROL_PLANE if planned.cluster else 0
+    for group in planned.machines:
+        interfaces = (seen.types or {}).get(group.type, {}).get("NetworkInfo", {})
         needed += seen.missing(group) * int(
-            told.get("Ipv4AddressesPerInterface", 1) if group.cluster else 1
+            interfaces.get("Ipv4AddressesPerInterface", 1) if group.cluster else 1
         )
-    free = sum(int(one["AvailableIpAddressCount"]) for one in chosen)
+    free = sum(int(subnet["AvailableIpAddressCount"]) for subnet in chosen)
     if free < needed:
-        fullest = min(chosen, key=lambda one: int(one["AvailableIpAddressCount"]))
+        fullest = min(chosen, key=lambda subnet: int(subnet["AvailableIpAddressCount"]))
         yield problem(
             f"{needed} addresses are needed for the nodes and their pods, and the {len(chosen)}"
             f" subnets of {network.vpc_id} have {free} free ({fullest['SubnetId']}"

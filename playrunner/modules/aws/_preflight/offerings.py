@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from playrunner.cloud.preflight_findings import Finding, problem
-from playrunner.modules.aws._preflight.planned import Machines, Wish
-from playrunner.modules.aws._preflight.seen import Seen
+from playrunner.modules.aws._preflight.planned import Machines, PlannedResources
+from playrunner.modules.aws._preflight.seen import ObservedAccount
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
-def missing_offers(ctx: Any, wish: Wish, seen: Seen) -> Iterable[Finding]:
+def missing_offers(
+    ctx: Context, planned: PlannedResources, seen: ObservedAccount
+) -> Iterable[Finding]:
     """A group of machines that no zone of its own has, with the zones that do have them."""
-    groups = [group for group in wish.machines if seen.missing(group)]
+    groups = [group for group in planned.machines if seen.missing(group)]
     if not groups or not seen.zones:
         return
     offers = _offers(ctx, sorted({kind for group in groups for kind in group.types}), seen.zones)
@@ -21,7 +26,7 @@ def missing_offers(ctx: Any, wish: Wish, seen: Seen) -> Iterable[Finding]:
 
 
 def _of_group(
-    ctx: Any, group: Machines, offers: Mapping[str, list[str]], zones: Mapping[str, str]
+    ctx: Context, group: Machines, offers: Mapping[str, list[str]], zones: Mapping[str, str]
 ) -> Iterable[Finding]:
     ids = {zone_id: name for name, zone_id in zones.items()}
     strange = [zone for zone in group.zones if zone not in zones and zone not in ids]
@@ -48,12 +53,12 @@ def _of_group(
         )
 
 
-def _offers(ctx: Any, types: list[str], zones: Mapping[str, str]) -> dict[str, list[str]]:
+def _offers(ctx: Context, types: list[str], zones: Mapping[str, str]) -> dict[str, list[str]]:
     only = [{"Name": "instance-type", "Values": types}]
-    told = ctx.aws.read(
+    offered = ctx.aws.read(
         "ec2", "describe_instance_type_offerings", LocationType="availability-zone", Filters=only
     )["InstanceTypeOfferings"]
-    having = {(offer["InstanceType"], offer["Location"]) for offer in told}
+    having = {(offer["InstanceType"], offer["Location"]) for offer in offered}
     return {kind: [zone for zone in zones if (kind, zone) in having] for kind in types}
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from playrunner.cloud import prices
-from playrunner.cloud.costs import Thing
-from playrunner.modules.aws._preflight.planned import Lustre, Machines, Network, Wish
+from playrunner.cloud.costs import PlanItem
+from playrunner.modules.aws._preflight.planned import Lustre, Machines, Network, PlannedResources
 
 
 @dataclass(frozen=True)
@@ -21,70 +21,76 @@ class Knowledge:
     extended_support: bool = False
 
 
-def priced(wish: Wish, known: Knowledge) -> list[Thing]:
+def priced(planned: PlannedResources, known: Knowledge) -> list[PlanItem]:
     return [
         thing
         for part in (
-            _cluster(wish, known),
-            _machines(wish, known),
-            _network(wish.network),
-            _lustre(wish.lustre),
-            _stored(wish),
+            _cluster(planned, known),
+            _machines(planned, known),
+            _network(planned.network),
+            _lustre(planned.lustre),
+            _stored(planned),
         )
         for thing in part
     ]
 
 
-def _cluster(wish: Wish, known: Knowledge) -> Iterator[Thing]:
-    if wish.cluster:
+def _cluster(planned: PlannedResources, known: Knowledge) -> Iterator[PlanItem]:
+    if planned.cluster:
         price = (
             prices.EKS_CONTROL_PLANE_HOUR
             + prices.EKS_EXTENDED_SUPPORT_HOUR * known.extended_support
         )
         note = "its version is in extended support" if known.extended_support else ""
-        yield Thing(f"control plane {wish.cluster.name}", "eks", price, note=note)
+        yield PlanItem(f"control plane {planned.cluster.name}", "eks", price, note=note)
 
 
-def _machines(wish: Wish, known: Knowledge) -> Iterator[Thing]:
-    for group in wish.machines:
+def _machines(planned: PlannedResources, known: Knowledge) -> Iterator[PlanItem]:
+    for group in planned.machines:
         yield _group(group, known)
         if group.disk_gib and group.count:
             month = prices.VOLUME_GIB["gp3"] * group.disk_gib * group.count
-            yield Thing(
+            yield PlanItem(
                 f"{group.name}: {group.count} x {group.disk_gib} GiB disk",
                 group.role,
                 month / prices.HOURS,
             )
         addresses = group.public_addresses * group.count
         if addresses:
-            yield Thing(
+            yield PlanItem(
                 f"{group.name}: {_many(addresses, 'public address', 'es')}",
                 group.role,
                 addresses * prices.PUBLIC_IPV4_HOUR,
             )
 
 
-def _group(group: Machines, known: Knowledge) -> Thing:
+def _group(group: Machines, known: Knowledge) -> PlanItem:
     text = f"{group.name}: {group.count} x {' or '.join(group.types)}" + " spot" * group.spot
     if group.reserved:
-        return Thing(
+        return PlanItem(
             text, group.role, None, note="from a capacity reservation, which is paid for by itself"
         )
     table = {**prices.INSTANCE_HOUR, **known.given}
-    found = [
+    prices_of_types = [
         (known.spot.get(kind) if group.spot else None, table.get(kind)) for kind in group.types
     ]
-    missing = [kind for kind, pair in zip(group.types, found, strict=True) if pair == (None, None)]
+    missing = [
+        kind
+        for kind, pair in zip(group.types, prices_of_types, strict=True)
+        if pair == (None, None)
+    ]
     if missing:
-        return Thing(
+        return PlanItem(
             text,
             group.role,
             None,
             note=f"give preflight_prices a price for {missing[0]}",
             unlisted=True,
         )
-    dearest = max(spot if spot is not None else on_demand or 0.0 for spot, on_demand in found)
-    guessed = group.spot and any(spot is None for spot, _ in found)
+    dearest = max(
+        spot if spot is not None else on_demand or 0.0 for spot, on_demand in prices_of_types
+    )
+    guessed = group.spot and any(spot is None for spot, _ in prices_of_types)
     note = (
         "spot costs less, by how much is not known"
         if guessed
@@ -92,44 +98,44 @@ def _group(group: Machines, known: Knowledge) -> Thing:
         if group.spot
         else ""
     )
-    return Thing(text, group.role, dearest * group.count, guessed or len(group.types) > 1, note)
+    return PlanItem(text, group.role, dearest * group.count, guessed or len(group.types) > 1, note)
 
 
-def _network(network: Network | None) -> Iterator[Thing]:
+def _network(network: Network | None) -> Iterator[PlanItem]:
     if network and network.nat_gateways and network.is_made:
         price = network.nat_gateways * (prices.NAT_GATEWAY_HOUR + prices.PUBLIC_IPV4_HOUR)
-        yield Thing(
+        yield PlanItem(
             f"{_many(network.nat_gateways, 'NAT gateway')} with address",
             "network",
             price,
             note=f"and {prices.NAT_GATEWAY_GIB * 100:g} cents for each GiB through it",
         )
     if network and network.endpoint_interfaces and network.is_made:
-        yield Thing(
+        yield PlanItem(
             f"{_many(network.endpoint_interfaces, 'endpoint interface')}",
             "network",
             network.endpoint_interfaces * prices.INTERFACE_ENDPOINT_HOUR,
         )
 
 
-def _lustre(wanted: Sequence[Lustre]) -> Iterator[Thing]:
-    for one in wanted:
-        price = prices.LUSTRE_GIB.get((one.deployment, one.throughput_per_tib))
-        text = f"{one.name}: {one.capacity_gib} GiB Lustre {one.deployment}"
+def _lustre(file_systems: Sequence[Lustre]) -> Iterator[PlanItem]:
+    for file_system in file_systems:
+        price = prices.LUSTRE_GIB.get((file_system.deployment, file_system.throughput_per_tib))
+        text = f"{file_system.name}: {file_system.capacity_gib} GiB Lustre {file_system.deployment}"
         if price is None:
-            note = f"{one.throughput_per_tib} MB/s per TiB is not in the table"
-            yield Thing(text, "fsx", None, note=note, unlisted=True)
+            note = f"{file_system.throughput_per_tib} MB/s per TiB is not in the table"
+            yield PlanItem(text, "fsx", None, note=note, unlisted=True)
         else:
-            yield Thing(text, "fsx", price * one.capacity_gib / prices.HOURS)
+            yield PlanItem(text, "fsx", price * file_system.capacity_gib / prices.HOURS)
 
 
-def _stored(wish: Wish) -> Iterator[Thing]:
-    for one in wish.stored:
-        yield Thing(
-            f"{one.name}: {one.what}",
-            one.role,
+def _stored(planned: PlannedResources) -> Iterator[PlanItem]:
+    for store in planned.stored:
+        yield PlanItem(
+            f"{store.name}: {store.what}",
+            store.role,
             None,
-            note=f"{one.gib_month * 100:g} cents a month for each GiB in it",
+            note=f"{store.gib_month * 100:g} cents a month for each GiB in it",
         )
 
 

@@ -27,7 +27,7 @@ class Machines:
     spot: bool = False
     disk_gib: int = 0  # of each
     zones: tuple[str, ...] = ()  # names or ids; empty: any of the region
-    cluster: str = ""  # the cluster of a node group; empty: found by Name and our mark
+    cluster: str = ""  # the cluster of a node group; empty: found by its Name and our tag
     public_addresses: int = 0  # of each
     reserved: bool = False  # from a capacity reservation, which is paid for and counted by itself
 
@@ -69,7 +69,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Wish:
+class PlannedResources:
     """All of a plan."""
 
     cluster: Cluster | None = None

@@ -6,11 +6,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.cloud.preflight_findings import Finding, problem, unknown
-from playrunner.modules.aws._preflight.planned import Machines, Wish
-from playrunner.modules.aws._preflight.seen import Seen, types_of
+from playrunner.modules.aws._preflight.planned import Machines, PlannedResources
+from playrunner.modules.aws._preflight.seen import ObservedAccount, types_of
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,8 @@ _STANDARD_LETTERS = ("a", "c", "d", "h", "i", "im", "is", "m", "r", "t", "z")
 
 def family_of(instance_type: str) -> Family | None:
     """The family that a type is counted in; None when it is not known here."""
-    found = re.match(r"([a-z]+)(\d*)", instance_type)
-    letters, generation = (found[1], found[2]) if found else ("", "")
+    match = re.match(r"([a-z]+)(\d*)", instance_type)
+    letters, generation = (match[1], match[2]) if match else ("", "")
     if letters == "p" and generation.startswith("5"):
         return _P5
     if letters in _BY_LETTERS:
@@ -67,7 +70,9 @@ class Demand:
         )
 
 
-def checks(ctx: Any, wish: Wish, seen: Seen) -> dict[str, Callable[[], Iterable[Finding]]]:
+def checks(
+    ctx: Context, planned: PlannedResources, seen: ObservedAccount
+) -> dict[str, Callable[[], Iterable[Finding]]]:
     """One check for each quota that machines still to be started count against."""
 
     def check(demand: Demand) -> Callable[[], Iterable[Finding]]:
@@ -75,39 +80,39 @@ def checks(ctx: Any, wish: Wish, seen: Seen) -> dict[str, Callable[[], Iterable[
 
     return {
         f"the quota {demand.code or 'of machines'}": check(demand)
-        for demand in _demands(wish, seen)
+        for demand in _demands(planned, seen)
     }
 
 
-def quota(ctx: Any, service: str, code: str) -> float:
+def quota(ctx: Context, service: str, code: str) -> float:
     """What the account may have; the default where it never asked for more."""
     missing = ("NoSuchResourceException",)
-    told = ctx.aws.read(
+    answer = ctx.aws.read(
         "service-quotas", "get_service_quota", missing=missing, ServiceCode=service, QuotaCode=code
     )
-    told = told or ctx.aws.read(
+    answer = answer or ctx.aws.read(
         "service-quotas", "get_aws_default_service_quota", ServiceCode=service, QuotaCode=code
     )
-    return float(told["Quota"]["Value"])
+    return float(answer["Quota"]["Value"])
 
 
-def where_to_ask(ctx: Any, service: str, code: str) -> str:
+def where_to_ask(ctx: Context, service: str, code: str) -> str:
     return f"https://{ctx.aws.region}.console.aws.amazon.com/servicequotas/home/services/{service}/quotas/{code}"
 
 
-def _demands(wish: Wish, seen: Seen) -> Iterable[Demand]:
-    found: dict[str, Demand] = {}
-    for group in wish.machines:
+def _demands(planned: PlannedResources, seen: ObservedAccount) -> Iterable[Demand]:
+    demands: dict[str, Demand] = {}
+    for group in planned.machines:
         family, missing = family_of(group.type), seen.missing(group)
         code = "" if family is None else family.spot if group.spot else family.on_demand
         if missing and not group.reserved:
-            found.setdefault(code, Demand(code, family, group.spot, [])).machines.append(
+            demands.setdefault(code, Demand(code, family, group.spot, [])).machines.append(
                 (group, missing)
             )
-    return found.values()
+    return demands.values()
 
 
-def _enough(ctx: Any, seen: Seen, demand: Demand) -> Iterable[Finding]:
+def _enough(ctx: Context, seen: ObservedAccount, demand: Demand) -> Iterable[Finding]:
     code, family = demand.code, demand.family
     if not family or not code:
         yield unknown(f"which quota {demand.text} count against is not known")
@@ -117,7 +122,7 @@ def _enough(ctx: Any, seen: Seen, demand: Demand) -> Iterable[Finding]:
         return
     sizes = {name: _vcpus(one) for name, one in seen.types.items()}
     if any(group.type not in sizes for group, _ in demand.machines):
-        return  # a type that does not exist is told by the offerings
+        return  # the offerings report a type that does not exist
     needed = sum(count * sizes[group.type] for group, count in demand.machines)
     used, limit = _used(ctx, seen.instances, code, demand.spot, sizes), quota(ctx, "ec2", code)
     if needed + used > limit:
@@ -129,7 +134,7 @@ def _enough(ctx: Any, seen: Seen, demand: Demand) -> Iterable[Finding]:
 
 
 def _used(
-    ctx: Any, instances: list[dict[str, Any]], code: str, spot: bool, sizes: Mapping[str, int]
+    ctx: Context, instances: list[dict[str, Any]], code: str, spot: bool, sizes: Mapping[str, int]
 ) -> int:
     """vCPUs that run and count against this quota."""
     counted = []
@@ -141,14 +146,16 @@ def _used(
             and code in (family.spot, family.on_demand)
         ):
             counted.append(instance)
-    unsized = {one["InstanceType"] for one in counted if not one.get("CpuOptions")} - set(sizes)
+    unsized = {
+        running["InstanceType"] for running in counted if not running.get("CpuOptions")
+    } - set(sizes)
     more = (
-        {name: _vcpus(one) for name, one in types_of(ctx, sorted(unsized)).items()}
+        {name: _vcpus(running) for name, running in types_of(ctx, sorted(unsized)).items()}
         if unsized
         else {}
     )
     known = {**sizes, **more}
-    return sum(_own_vcpus(one) or known.get(one["InstanceType"], 0) for one in counted)
+    return sum(_own_vcpus(running) or known.get(running["InstanceType"], 0) for running in counted)
 
 
 def _own_vcpus(instance: Mapping[str, Any]) -> int:
@@ -156,5 +163,5 @@ def _own_vcpus(instance: Mapping[str, Any]) -> int:
     return int(options.get("CoreCount", 0)) * int(options.get("ThreadsPerCore", 1))
 
 
-def _vcpus(told: Mapping[str, Any]) -> int:
-    return int(told["VCpuInfo"]["DefaultVCpus"])
+def _vcpus(instance_type: Mapping[str, Any]) -> int:
+    return int(instance_type["VCpuInfo"]["DefaultVCpus"])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.aws.tags import specification
 from playrunner.cloud.preflight_findings import Finding, problem, unknown
 from playrunner.cloud.resource import Refused
-from playrunner.modules.aws._preflight.planned import Wish
-from playrunner.modules.aws._preflight.seen import Seen
+from playrunner.modules.aws._preflight.planned import PlannedResources
+from playrunner.modules.aws._preflight.seen import ObservedAccount
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 _WOULD_DO = "DryRunOperation"
 _DENIED = ("UnauthorizedOperation", "AccessDenied", "AccessDeniedException")
@@ -17,7 +20,9 @@ _DENIED = ("UnauthorizedOperation", "AccessDenied", "AccessDeniedException")
 _ANY_IMAGE = "resolve:ssm:/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64"
 
 
-def checks(ctx: Any, wish: Wish, seen: Seen) -> dict[str, Callable[[], Iterable[Finding]]]:
+def checks(
+    ctx: Context, planned: PlannedResources, seen: ObservedAccount
+) -> dict[str, Callable[[], Iterable[Finding]]]:
     """A try for each kind of thing that is still to be made; the same call, with the same tags."""
 
     def tried(operation: str, arguments: dict[str, Any]) -> Callable[[], Iterable[Finding]]:
@@ -25,13 +30,15 @@ def checks(ctx: Any, wish: Wish, seen: Seen) -> dict[str, Callable[[], Iterable[
 
     return {
         f"the right to {operation}": tried(operation, arguments)
-        for operation, arguments in _tries(ctx, wish, seen)
+        for operation, arguments in _tries(ctx, planned, seen)
     }
 
 
-def _tries(ctx: Any, wish: Wish, seen: Seen) -> Iterable[tuple[str, dict[str, Any]]]:
+def _tries(
+    ctx: Context, planned: PlannedResources, seen: ObservedAccount
+) -> Iterable[tuple[str, dict[str, Any]]]:
     tags = ctx.owner.tags("preflight")
-    network = wish.network
+    network = planned.network
     if network and network.is_made and seen.our_networks == 0:
         yield (
             "create_vpc",
@@ -46,7 +53,7 @@ def _tries(ctx: Any, wish: Wish, seen: Seen) -> Iterable[tuple[str, dict[str, An
                 "allocate_address",
                 {"Domain": "vpc", "TagSpecifications": specification("elastic-ip", tags)},
             )
-    missing = [group for group in wish.machines if seen.missing(group)]
+    missing = [group for group in planned.machines if seen.missing(group)]
     if missing:
         yield (
             "create_security_group",
@@ -77,7 +84,7 @@ def _tries(ctx: Any, wish: Wish, seen: Seen) -> Iterable[tuple[str, dict[str, An
         )
 
 
-def _try(ctx: Any, operation: str, arguments: dict[str, Any]) -> Iterable[Finding]:
+def _try(ctx: Context, operation: str, arguments: dict[str, Any]) -> Iterable[Finding]:
     try:
         ctx.aws.read("ec2", operation, DryRun=True, **arguments)
     except Refused as refusal:

@@ -5,17 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.aws.tags import mine, plain
 from playrunner.cloud.preflight_findings import Finding, answers
-from playrunner.modules.aws._preflight.planned import Machines, Wish
+from playrunner.modules.aws._preflight.planned import Machines, PlannedResources
 
-RUNNING = {"Filters": [{"Name": "instance-state-name", "Values": ["pending", "running"]}]}
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
+
+RUNNING: dict[str, Any] = {
+    "Filters": [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
+}
 
 
 @dataclass(frozen=True)
-class Seen:
+class ObservedAccount:
     """The account as it is; None where AWS does not let us look."""
 
     identity: Mapping[str, str]
@@ -40,17 +45,17 @@ class Seen:
         return tags.get("Name") == group.name and bool(self.owner.owns(tags))
 
 
-def look_around(ctx: Any, wish: Wish) -> tuple[Seen, list[Finding]]:
+def look_around(ctx: Context, planned: PlannedResources) -> tuple[ObservedAccount, list[Finding]]:
     """One look at everything, all of it at once."""
     questions: dict[str, Callable[[], Any]] = {"the availability zones": lambda: _zones(ctx)}
-    if wish.machines:
+    if planned.machines:
         questions["what runs already"] = lambda: _instances(ctx)
-        questions["the instance types"] = lambda: types_of(ctx, wish.types)
-    if wish.network and wish.network.is_made:
+        questions["the instance types"] = lambda: types_of(ctx, planned.types)
+    if planned.network and planned.network.is_made:
         questions["our network"] = lambda: len(
             ctx.aws.read("ec2", "describe_vpcs", **mine(ctx.owner))["Vpcs"]
         )
-        if wish.network.nat_gateways:
+        if planned.network.nat_gateways:
             questions["our addresses"] = lambda: len(
                 ctx.aws.read("ec2", "describe_addresses", **mine(ctx.owner))["Addresses"]
             )
@@ -58,7 +63,7 @@ def look_around(ctx: Any, wish: Wish) -> tuple[Seen, list[Finding]]:
         "sts", "get_caller_identity"
     )  # without one, nothing else is worth asking
     got, refused = answers(questions)
-    return Seen(
+    return ObservedAccount(
         identity,
         got.get("the availability zones"),
         got.get("what runs already"),
@@ -69,24 +74,24 @@ def look_around(ctx: Any, wish: Wish) -> tuple[Seen, list[Finding]]:
     ), refused
 
 
-def types_of(ctx: Any, names: list[str]) -> dict[str, dict[str, Any]]:
+def types_of(ctx: Context, names: list[str]) -> dict[str, dict[str, Any]]:
     """What EC2 knows of these types; one that does not exist is left out, where naming it would be
     refused."""
     only = [{"Name": "instance-type", "Values": names}]
-    told = ctx.aws.read("ec2", "describe_instance_types", Filters=only)["InstanceTypes"]
-    return {one["InstanceType"]: one for one in told}
+    types = ctx.aws.read("ec2", "describe_instance_types", Filters=only)["InstanceTypes"]
+    return {described["InstanceType"]: described for described in types}
 
 
-def _zones(ctx: Any) -> dict[str, str]:
-    told = ctx.aws.read("ec2", "describe_availability_zones")["AvailabilityZones"]
+def _zones(ctx: Context) -> dict[str, str]:
+    zones = ctx.aws.read("ec2", "describe_availability_zones")["AvailabilityZones"]
     return {
         zone["ZoneName"]: zone["ZoneId"]
-        for zone in told
+        for zone in zones
         if zone.get("State", "available") == "available"
         and zone.get("ZoneType", "availability-zone") == "availability-zone"
     }
 
 
-def _instances(ctx: Any) -> list[dict[str, Any]]:
-    told = ctx.aws.read("ec2", "describe_instances", **RUNNING)["Reservations"]
-    return [instance for reservation in told for instance in reservation["Instances"]]
+def _instances(ctx: Context) -> list[dict[str, Any]]:
+    reservations = ctx.aws.read("ec2", "describe_instances", **RUNNING)["Reservations"]
+    return [instance for reservation in reservations for instance in reservation["Instances"]]

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING
 
-from playrunner.modules.aws._preflight.planned import Wish
+from playrunner.modules.aws._preflight.planned import PlannedResources
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 OLDEST = timedelta(days=90)  # EC2 keeps no older ones
 
 
-def spot_prices(ctx: Any, wish: Wish) -> dict[str, float]:
-    types = sorted({kind for group in wish.machines if group.spot for kind in group.types})
+def spot_prices(ctx: Context, planned: PlannedResources) -> dict[str, float]:
+    types = sorted({kind for group in planned.machines if group.spot for kind in group.types})
     if not types:
         return {}
     now = datetime.now(UTC)
-    told = ctx.aws.read(
+    history = ctx.aws.read(
         "ec2",
         "describe_spot_price_history",
         InstanceTypes=types,
@@ -23,14 +26,14 @@ def spot_prices(ctx: Any, wish: Wish) -> dict[str, float]:
         StartTime=now,
     )["SpotPriceHistory"]
     newest: dict[tuple[str, str], tuple[datetime, float]] = {}
-    for one in told:
+    for record in history:
         key, entry = (
-            (one["InstanceType"], one["AvailabilityZone"]),
-            (one["Timestamp"], float(one["SpotPrice"])),
+            (record["InstanceType"], record["AvailabilityZone"]),
+            (record["Timestamp"], float(record["SpotPrice"])),
         )
         if now - entry[0] < OLDEST and entry[0] >= newest.get(key, entry)[0]:
             newest[key] = entry
-    found: dict[str, float] = {}
+    dearest: dict[str, float] = {}
     for (kind, _), (_, price) in newest.items():
-        found[kind] = max(price, found.get(kind, 0.0))
-    return found
+        dearest[kind] = max(price, dearest.get(kind, 0.0))
+    return dearest

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.cloud.preflight_findings import Finding, problem, warning
 from playrunner.modules.aws._preflight.planned import Cluster
 
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
+
 _EXTENDED = "EXTENDED_SUPPORT"
 
 
-def offered(ctx: Any) -> dict[str, dict[str, Any]]:
+def offered(ctx: Context) -> dict[str, dict[str, Any]]:
     """Every version that a cluster can be made with."""
-    told = ctx.aws.read("eks", "describe_cluster_versions")["clusterVersions"]
-    return {str(one["clusterVersion"]): one for one in told if _status(one) != "UNSUPPORTED"}
+    versions = ctx.aws.read("eks", "describe_cluster_versions")["clusterVersions"]
+    return {
+        str(version["clusterVersion"]): version
+        for version in versions
+        if _status(version) != "UNSUPPORTED"
+    }
 
 
 def in_extended_support(cluster: Cluster, versions: Mapping[str, Mapping[str, Any]]) -> bool:

@@ -3,27 +3,30 @@ version."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from playrunner.cloud.preflight_findings import Finding, problem
 from playrunner.modules.gcp._base import short
 from playrunner.modules.gcp._pool import Pool
-from playrunner.modules.gcp._preflight.plan import Wish
+from playrunner.modules.gcp._preflight.plan import PlannedCluster
+from playrunner.text.did_you_mean import nearest
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 
-def complaints(ctx: Any, wish: Wish) -> Iterable[Finding]:
+def complaints(ctx: Context, planned: PlannedCluster) -> Iterable[Finding]:
     """All that the zones of the plan lack."""
     known = [
-        str(one["name"])
-        for one in ctx.gcp.listing("compute", f"projects/{ctx.gcp.project}/zones", "items")
+        str(item["name"])
+        for item in ctx.gcp.listing("compute", f"projects/{ctx.gcp.project}/zones", "items")
     ]
-    location = wish.location or ctx.gcp.zone
+    location = planned.location or ctx.gcp.zone
     zones = [
         zone
         for zone in known
-        if zone == location or (wish.is_regional and zone.rpartition("-")[0] == location)
+        if zone == location or (planned.is_regional and zone.rpartition("-")[0] == location)
     ]
     if not zones:
         yield problem(
@@ -31,51 +34,53 @@ def complaints(ctx: Any, wish: Wish) -> Iterable[Finding]:
             " gke_location"
         )
         return
-    for pool in wish.pools:
+    for pool in planned.pools:
         # A region's pools are in three of its zones, which GKE chooses; one that is wrong in all of
         # them is wrong.
         where = list(pool.locations) or zones
         lacking = [
-            found
-            for zone in where[: 1 if not wish.is_regional else None]
-            for found in _lacking(ctx, pool, zone)
+            finding
+            for zone in where[: 1 if not planned.is_regional else None]
+            for finding in _lacking(ctx, pool, zone)
         ]
-        if lacking and (not wish.is_regional or len(lacking) >= len(where)):
+        if lacking and (not planned.is_regional or len(lacking) >= len(where)):
             yield lacking[0]
 
 
-def version_complaints(ctx: Any, wish: Wish) -> Iterable[Finding]:
-    location = wish.location or ctx.gcp.zone
-    if not wish.version or not wish.cluster:
+def version_complaints(ctx: Context, planned: PlannedCluster) -> Iterable[Finding]:
+    location = planned.location or ctx.gcp.zone
+    if not planned.version or not planned.cluster:
         return
-    said = (
+    answer = (
         ctx.gcp.read("container", f"projects/{ctx.gcp.project}/locations/{location}/serverConfig")
         or {}
     )
-    valid = [str(one) for one in said.get("validMasterVersions") or ()]
+    valid = [str(version) for version in answer.get("validMasterVersions") or ()]
     if valid and not any(
-        one == wish.version or one.startswith((f"{wish.version}.", f"{wish.version}-"))
-        for one in valid
+        version == planned.version
+        or version.startswith((f"{planned.version}.", f"{planned.version}-"))
+        for version in valid
     ):
         minors = sorted(
-            {".".join(one.split(".")[:2]) for one in valid}, key=lambda one: int(one.split(".")[1])
+            {".".join(version.split(".")[:2]) for version in valid},
+            key=lambda version: int(version.split(".")[1]),
         )
         yield problem(
-            f"GKE has no Kubernetes {wish.version} in {location}; it has {', '.join(minors)}: set"
-            " gke_version"
+            f"GKE has no Kubernetes {planned.version} in {location}; it has"
+            f" {', '.join(minors)}: set gke_version"
         )
 
 
-def _lacking(ctx: Any, pool: Pool, zone: str) -> Iterable[Finding]:
+def _lacking(ctx: Context, pool: Pool, zone: str) -> Iterable[Finding]:
     project = ctx.gcp.project
     if pool.accelerator:
-        here = {
-            one["name"]
-            for one in ctx.gcp.listing(
+        offered = {
+            item["name"]
+            for item in ctx.gcp.listing(
                 "compute", f"projects/{project}/zones/{zone}/acceleratorTypes", "items"
             )
         }
-        if pool.accelerator not in here:
+        if pool.accelerator not in offered:
             yield problem(
                 f"zone {zone} has no {pool.accelerator}, which the pool {pool.name} asks for; zones"
                 f" that have it: {_where(ctx, pool.accelerator)}: set gcp_zone"
@@ -86,8 +91,8 @@ def _lacking(ctx: Any, pool: Pool, zone: str) -> Iterable[Finding]:
         is None
     ):
         kinds = [
-            str(one["name"])
-            for one in ctx.gcp.listing(
+            str(item["name"])
+            for item in ctx.gcp.listing(
                 "compute", f"projects/{project}/zones/{zone}/machineTypes", "items"
             )
         ]
@@ -97,17 +102,17 @@ def _lacking(ctx: Any, pool: Pool, zone: str) -> Iterable[Finding]:
         )
 
 
-def _where(ctx: Any, accelerator: str) -> str:
+def _where(ctx: Context, accelerator: str) -> str:
     every = ctx.gcp.listing(
         "compute", f"projects/{ctx.gcp.project}/aggregated/acceleratorTypes", "items"
     )
     zones = sorted(
-        {short(one["zone"]) for one in every if one["name"] == accelerator},
+        {short(item["zone"]) for item in every if item["name"] == accelerator},
         key=lambda zone: (not zone.startswith(ctx.gcp.region), zone),
     )
     return ", ".join(zones[:6]) or "none"
 
 
 def _meant(word: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(word, known, 1, 0.7)
-    return f"; did you mean {close[0]}?" if close else ""
+    close = nearest(word, known, 0.7)
+    return f"; did you mean {close}?" if close else ""

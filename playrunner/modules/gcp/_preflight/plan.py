@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from playrunner.cloud import prices
-from playrunner.cloud.costs import Thing
+from playrunner.cloud.costs import PlanItem
 from playrunner.modules.gcp._pool import Pool
 
 _STORED = {
@@ -28,7 +28,7 @@ class Disk:
 
 
 @dataclass(frozen=True)
-class Wish:
+class PlannedCluster:
     """All of a plan."""
 
     cluster: str = ""
@@ -50,49 +50,51 @@ class Wish:
         )
 
 
-def wish_of(
+def planned_of(
     cluster: Mapping[str, Any], pools: Sequence[Any], disks: Sequence[Any], stored: Sequence[Any]
-) -> Wish:
+) -> PlannedCluster:
     def pool(given: Mapping[str, Any]) -> Pool:
         plain = {name: value for name, value in given.items() if name != "replace"}
         scaled = plain.get("max_nodes") is not None and plain.get("nodes") is None
         return Pool.read({**plain, **({"nodes": plain.get("min_nodes") or 0} if scaled else {})})
 
-    return Wish(
+    return PlannedCluster(
         str(cluster.get("name") or ""),
         str(cluster.get("location") or ""),
         str(cluster.get("version") or ""),
-        tuple(pool(one) for one in pools),
+        tuple(pool(entry) for entry in pools),
         tuple(
             Disk(
-                str(one["name"]),
-                str(one["type"]),
-                int(one["size_gib"]),
-                str(one.get("role") or "nfs"),
+                str(entry["name"]),
+                str(entry["type"]),
+                int(entry["size_gib"]),
+                str(entry.get("role") or "nfs"),
             )
-            for one in disks
+            for entry in disks
         ),
-        tuple((str(one["name"]), str(one["role"]), str(one["what"])) for one in stored),
+        tuple((str(entry["name"]), str(entry["role"]), str(entry["what"])) for entry in stored),
     )
 
 
-def priced(wish: Wish, given: Mapping[str, float]) -> list[Thing]:
+def priced(planned: PlannedCluster, given: Mapping[str, float]) -> list[PlanItem]:
     return [
-        *_cluster(wish),
-        *(thing for pool in wish.pools for thing in _pool(wish, pool, given)),
-        *map(_disk, wish.disks),
-        *_stored(wish),
+        *_cluster(planned),
+        *(thing for pool in planned.pools for thing in _pool(planned, pool, given)),
+        *map(_disk, planned.disks),
+        *_stored(planned),
     ]
 
 
-def _cluster(wish: Wish) -> Iterator[Thing]:
-    if wish.cluster:
-        note = "the first zonal one of a billing account is free" if not wish.is_regional else ""
-        yield Thing(f"GKE control plane {wish.cluster}", "gke", prices.GKE_CLUSTER_HOUR, note=note)
+def _cluster(planned: PlannedCluster) -> Iterator[PlanItem]:
+    if planned.cluster:
+        note = "the first zonal one of a billing account is free" if not planned.is_regional else ""
+        yield PlanItem(
+            f"GKE control plane {planned.cluster}", "gke", prices.GKE_CLUSTER_HOUR, note=note
+        )
 
 
-def _pool(wish: Wish, pool: Pool, given: Mapping[str, float]) -> Iterator[Thing]:
-    least, most = wish.machines(pool, most=False), wish.machines(pool, most=True)
+def _pool(planned: PlannedCluster, pool: Pool, given: Mapping[str, float]) -> Iterator[PlanItem]:
+    least, most = planned.machines(pool, most=False), planned.machines(pool, most=True)
     count = f"{most}" if least == most else f"{least} to {most}"
     text = f"{pool.name}: {count} x {pool.machine_type}" + " spot" * pool.spot
     hour = given.get(pool.machine_type, prices.GCP_MACHINE_HOUR.get(pool.machine_type))
@@ -104,14 +106,14 @@ def _pool(wish: Wish, pool: Pool, given: Mapping[str, float]) -> Iterator[Thing]
     )
     if hour is None or card is None:
         lacking = pool.machine_type if hour is None else pool.accelerator
-        yield Thing(
+        yield PlanItem(
             text, "gke", None, note=f"give preflight_prices a price for {lacking}", unlisted=True
         )
         return
     notes = ["only while pods need them"] * (least != most) + [
         "spot costs less, by how much is not known"
     ] * pool.spot
-    yield Thing(
+    yield PlanItem(
         text,
         "gke",
         (hour + card * pool.accelerators) * most,
@@ -123,7 +125,7 @@ def _pool(wish: Wish, pool: Pool, given: Mapping[str, float]) -> Iterator[Thing]
         * pool.disk_gib
         * most
     )
-    yield Thing(
+    yield PlanItem(
         f"{pool.name}: {count} x {pool.disk_gib} GiB {pool.disk_type}",
         "gke",
         month / prices.HOURS,
@@ -131,17 +133,19 @@ def _pool(wish: Wish, pool: Pool, given: Mapping[str, float]) -> Iterator[Thing]
     )
 
 
-def _disk(disk: Disk) -> Thing:
+def _disk(disk: Disk) -> PlanItem:
     price = prices.GCP_DISK_GIB.get(disk.type)
     text = f"{disk.name}: {disk.size_gib} GiB {disk.type}"
     if price is None:
-        return Thing(text, disk.role, None, note=f"{disk.type} is not in the table", unlisted=True)
-    return Thing(text, disk.role, price * disk.size_gib / prices.HOURS)
+        return PlanItem(
+            text, disk.role, None, note=f"{disk.type} is not in the table", unlisted=True
+        )
+    return PlanItem(text, disk.role, price * disk.size_gib / prices.HOURS)
 
 
-def _stored(wish: Wish) -> Iterator[Thing]:
-    for name, role, what in wish.stored:
+def _stored(planned: PlannedCluster) -> Iterator[PlanItem]:
+    for name, role, what in planned.stored:
         kind, price = _STORED[what]
-        yield Thing(
+        yield PlanItem(
             f"{name}: {kind}", role, None, note=f"{price * 100:g} cents a month for each GiB in it"
         )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from playrunner.cloud.preflight_findings import Finding, problem, warning
 from playrunner.modules.gcp import _gke
 from playrunner.modules.gcp._pool import Pool
-from playrunner.modules.gcp._preflight.plan import Wish
+from playrunner.modules.gcp._preflight.plan import PlannedCluster
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
 
 _CARDS = {
     "nvidia-tesla-a100": "NVIDIA_A100_GPUS",
@@ -22,18 +25,22 @@ _DISKS = {"pd-ssd": "SSD_TOTAL_GB", "pd-balanced": "SSD_TOTAL_GB", "pd-standard"
 _OWN_CPUS = {"a2": "A2_CPUS", "a3": "A3_CPUS", "n2": "N2_CPUS"}  # other families share CPUS
 
 
-def complaints(ctx: Any, wish: Wish) -> Iterable[Finding]:
+def complaints(ctx: Context, planned: PlannedCluster) -> Iterable[Finding]:
     region = (
-        wish.location if wish.is_regional else (wish.location or ctx.gcp.zone).rpartition("-")[0]
+        planned.location
+        if planned.is_regional
+        else (planned.location or ctx.gcp.zone).rpartition("-")[0]
     )
-    said = ctx.gcp.read("compute", f"projects/{ctx.gcp.project}/regions/{region}") or {}
+    answer = ctx.gcp.read("compute", f"projects/{ctx.gcp.project}/regions/{region}") or {}
     free = {
-        str(one["metric"]): float(one["limit"]) - float(one["usage"])
-        for one in said.get("quotas") or ()
+        str(quota["metric"]): float(quota["limit"]) - float(quota["usage"])
+        for quota in answer.get("quotas") or ()
     }
-    limits = {str(one["metric"]): float(one["limit"]) for one in said.get("quotas") or ()}
-    new = [pool for pool in wish.pools if not _is_there(ctx, wish, pool)]
-    now = _total([_need(ctx, wish, pool, most=False) for pool in new] + [_disk_need(ctx, wish)])
+    limits = {str(quota["metric"]): float(quota["limit"]) for quota in answer.get("quotas") or ()}
+    new = [pool for pool in planned.pools if not _is_there(ctx, planned, pool)]
+    now = _total(
+        [_need(ctx, planned, pool, most=False) for pool in new] + [_disk_need(ctx, planned)]
+    )
     for metric, amount in now.items():
         if metric in free and amount > free[metric]:
             yield problem(
@@ -43,20 +50,22 @@ def complaints(ctx: Any, wish: Wish) -> Iterable[Finding]:
                 " declare less"
             )
     for pool in new:
-        for metric, amount in _need(ctx, wish, pool, most=True).items():
+        for metric, amount in _need(ctx, planned, pool, most=True).items():
             if metric in limits and amount > limits[metric] and metric not in now:
                 yield warning(
-                    f"the pool {pool.name} may grow to {wish.machines(pool, most=True)} machines,"
-                    f" but the quota {metric} in {region} ({limits[metric]:g}) is less than their"
-                    f" {amount:g}"
+                    f"the pool {pool.name} may grow to"
+                    f" {planned.machines(pool, most=True)} machines, but the quota {metric} in"
+                    f" {region} ({limits[metric]:g}) is less than their {amount:g}"
                 )
 
 
-def _need(ctx: Any, wish: Wish, pool: Pool, most: bool) -> dict[str, float]:
-    count = wish.machines(pool, most)
+def _need(ctx: Context, planned: PlannedCluster, pool: Pool, most: bool) -> dict[str, float]:
+    count = planned.machines(pool, most)
     if not count:
         return {}
-    zone = (wish.location or ctx.gcp.zone) if not wish.is_regional else f"{wish.location}-a"
+    zone = (
+        (planned.location or ctx.gcp.zone) if not planned.is_regional else f"{planned.location}-a"
+    )
     kind = (
         ctx.gcp.read(
             "compute", f"projects/{ctx.gcp.project}/zones/{zone}/machineTypes/{pool.machine_type}"
@@ -71,26 +80,26 @@ def _need(ctx: Any, wish: Wish, pool: Pool, most: bool) -> dict[str, float]:
     return need
 
 
-def _disk_need(ctx: Any, wish: Wish) -> dict[str, float]:
-    zone = ctx.gcp.zone if wish.is_regional or not wish.location else wish.location
+def _disk_need(ctx: Context, planned: PlannedCluster) -> dict[str, float]:
+    zone = ctx.gcp.zone if planned.is_regional or not planned.location else planned.location
     path = f"projects/{ctx.gcp.project}/zones/{zone}/disks"
     return _total(
         [
             {_DISKS[disk.type]: float(disk.size_gib)}
-            for disk in wish.disks
+            for disk in planned.disks
             if disk.type in _DISKS and ctx.gcp.read("compute", f"{path}/{disk.name}") is None
         ]
     )
 
 
-def _is_there(ctx: Any, wish: Wish, pool: Pool) -> bool:
-    path = f"{_gke.cluster_path(ctx, wish.location, wish.cluster)}/nodePools/{pool.name}"
+def _is_there(ctx: Context, planned: PlannedCluster, pool: Pool) -> bool:
+    path = f"{_gke.cluster_path(ctx, planned.location, planned.cluster)}/nodePools/{pool.name}"
     return ctx.gcp.read("container", path) is not None
 
 
 def _total(parts: Iterable[dict[str, float]]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    total: dict[str, float] = {}
     for part in parts:
         for metric, amount in part.items():
-            found[metric] = found.get(metric, 0.0) + amount
-    return found
+            total[metric] = total.get(metric, 0.0) + amount
+    return total

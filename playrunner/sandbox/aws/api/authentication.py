@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 from moto.core.request import Request
 
 from playrunner.sandbox.aws.api import keys, signatures
+from playrunner.sandbox.aws.api.aws_state import AwsState
 from playrunner.sandbox.aws.api.credentials import Credential, Credentials
 from playrunner.sandbox.aws.api.signatures import Claim, Malformed, Message
 from playrunner.sandbox.aws.api.wire import AwsError
-from playrunner.sandbox.aws.api.world import World
 
 # What it carries instead is a token, which is looked at where it is answered
 UNSIGNED = "AssumeRoleWithWebIdentity"
@@ -73,7 +73,7 @@ class Authentication:
         """`folder` is the pretend AWS's own, which has the operator's keys."""
         self._keys = Credentials(*keys.read(folder))
 
-    def require(self, world: World, request: Request, body: bytes, protocol: str) -> None:
+    def require(self, state: AwsState, request: Request, body: bytes, protocol: str) -> None:
         """Raise what AWS answers, unless the request is signed by one of our keys or needs no
         signature."""
         message = _message(request, body)
@@ -85,9 +85,9 @@ class Authentication:
             if not _needs_no_signature(request):
                 raise _error(_MISSING, protocol, "Request is missing Authentication Token")
             return
-        self._require(world, claim, message, protocol)
+        self._require(state, claim, message, protocol)
 
-    def owner_of(self, world: World, token: str, clusters: Iterable[str]) -> str:
+    def owner_of(self, state: AwsState, token: str, clusters: Iterable[str]) -> str:
         """The cluster that a token of EKS opens: a signed question to STS, "who am I?", with the
         cluster's name in it."""
         text = token.removeprefix(EKS_PREFIX)
@@ -112,15 +112,15 @@ class Authentication:
             headers = defaultdict(str, {"host": url.netloc, _CLUSTER_HEADER: cluster})
             try:
                 self._require(
-                    world, claim, Message("GET", url.path, url.query, headers.__getitem__), "query"
+                    state, claim, Message("GET", url.path, url.query, headers.__getitem__), "query"
                 )
             except AwsError:
                 continue
             return cluster
         return ""
 
-    def _require(self, world: World, claim: Claim, message: Message, protocol: str) -> None:
-        known = self._keys.find(world, claim.key_id)
+    def _require(self, state: AwsState, claim: Claim, message: Message, protocol: str) -> None:
+        known = self._keys.find(state, claim.key_id)
         if known is None or not _same_token(known, claim):
             raise _error(
                 _UNKNOWN, protocol, "The security token included in the request is invalid."

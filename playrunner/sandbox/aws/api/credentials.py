@@ -23,7 +23,7 @@ _PARTITION = "aws"
 
 @dataclass(frozen=True)
 class Credential:
-    """A key's secret; one of a session has a token, too, and an end."""
+    """A key's secret; that of a session also has a token and an expiry."""
 
     secret: str
     session_token: str = ""
@@ -41,10 +41,10 @@ class Credentials:
         """Those of the operator, who started the sandbox."""
         self._operator = key_id, Credential(secret)
 
-    def find(self, world: Any, key_id: str) -> Credential | None:
+    def find(self, state: Any, key_id: str) -> Credential | None:
         if key_id == self._operator[0]:
             return self._operator[1]
-        known: Credential | None = world.sessions.get(key_id)
+        known: Credential | None = state.sessions.get(key_id)
         return known or _of_role(key_id) or _of_user(key_id)
 
 
@@ -76,7 +76,7 @@ def get_session_token(call: Call) -> dict[str, Any]:
     )
     made = Credential(secrets.token_urlsafe(30), secrets.token_urlsafe(96), until)
     key_id = keys.name("ASIA")
-    call.world.sessions[key_id] = made
+    call.state.sessions[key_id] = made
     return {
         "Credentials": {
             "AccessKeyId": key_id,

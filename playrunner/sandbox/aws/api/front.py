@@ -1,4 +1,4 @@
-"""What every request passes: recognised, perhaps struck by a fault, answered by us or by moto, and
+"""The path of every request: parse, apply injected faults, answer (ourselves or by moto), and
 recorded."""
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from werkzeug.test import run_wsgi_app
 
 from playrunner.sandbox.aws.api import control, credentials, services
 from playrunner.sandbox.aws.api.authentication import Authentication
+from playrunner.sandbox.aws.api.aws_state import ACCOUNT, AwsState
 from playrunner.sandbox.aws.api.wire import (
     AwsError,
     Call,
@@ -30,7 +31,6 @@ from playrunner.sandbox.aws.api.wire import (
     understood,
     written,
 )
-from playrunner.sandbox.aws.api.world import ACCOUNT, World
 from playrunner.sandbox.aws.ec2 import network, offerings
 from playrunner.sandbox.faults import Fault
 from playrunner.sandbox.http import control_secret, sockets
@@ -47,7 +47,7 @@ class Front:
         """`folder` has the operator's keys and the secret for `/_sandbox/...`."""
         credentials.make_moto_unpredictable()
         offerings.add_missing()
-        self.world = World(folder.parent)
+        self.state = AwsState(folder.parent)
         self.authentication = Authentication(folder)
         self._folder = folder
         self._moto = DomainDispatcherApplication(create_backend_app)
@@ -88,14 +88,14 @@ class Front:
         if not control_secret.is_right(self._folder, request.headers.get("Authorization", "")):
             return Reply(401, {"Content-Type": "application/json"}, control_secret.REFUSAL)
         with self._lock:
-            return control.answer(self.world, self.authentication, request)
+            return control.answer(self.state, self.authentication, request)
 
     def _refused(self, request: Request, body: bytes) -> Reply | None:
-        call = addressed(self.world, request)
+        call = addressed(self.state, request)
         try:
             with self._lock:
                 self.authentication.require(
-                    self.world, request, body, "s3" if call.service == "s3" else call.protocol
+                    self.state, request, body, "s3" if call.service == "s3" else call.protocol
                 )
         except AwsError as error:
             return complaint(call, error)
@@ -103,19 +103,19 @@ class Front:
 
     def _understood(self, request: Request) -> tuple[Call, Reply | None]:
         try:
-            return understood(self.world, request), None
+            return understood(self.state, request), None
         except AwsError as error:
-            call = Call(self.world, "unknown", "Unknown", "us-east-1", {})
+            call = Call(self.state, "unknown", "Unknown", "us-east-1", {})
             return call, complaint(call, error)
 
     def _fault(self, call: Call) -> Fault | None:
         with self._lock:
-            return self.world.faults.striking(call.service, call.action, call.mutating)
+            return self.state.faults.striking(call.service, call.action, call.mutating)
 
     def _answered(self, call: Call, environ: dict[str, Any]) -> Reply:
         with self._lock:
             try:
-                self.world.timeline.catch_up()
+                self.state.timeline.catch_up()
                 if call.dry_run:
                     raise AwsError(
                         "DryRunOperation",
@@ -141,9 +141,8 @@ class Front:
                 return complaint(
                     call, AwsError(code, getattr(error, "message", str(error)), error.code or 400)
                 )
-            except (
-                Exception
-            ) as error:  # the edge: a defect of ours or moto's must not look like a server to retry
+            # a defect of ours or moto's must not look like a server to retry
+            except Exception as error:
                 traceback.print_exc()
                 what = f"{call.service}:{call.action} ({type(error).__name__}: {error})"
                 said = f"the sandbox fell over {what}; its log has more"
@@ -176,9 +175,9 @@ class Front:
         answer = None if reply is None else reply.status
         error = None if reply is None else reply.error
         with self._lock:
-            self.world.calls.append(
+            self.state.calls.append(
                 CallRecord(
-                    self.world.number(),
+                    self.state.number(),
                     time.time(),
                     call.service,
                     call.action,

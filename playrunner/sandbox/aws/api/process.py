@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from playrunner.project import install_extra
 from playrunner.sandbox import state
 from playrunner.sandbox.aws.api import keys
 from playrunner.sandbox.http.background import Background, environment
@@ -52,7 +53,7 @@ def up(root: Path) -> Aws:
     """Bring it up, or keep it as it is when it is healthy; returns when it answers."""
     if importlib.util.find_spec("moto") is None or importlib.util.find_spec("flask") is None:
         raise SandboxError(
-            'the pretend AWS needs moto; install it with: pip install "playrunner[sandbox]"'
+            f"the pretend AWS needs moto; install it with: {install_extra('sandbox')}"
         )
     with state.locked(root, LOCK):
         known = status(root)
@@ -64,8 +65,8 @@ def up(root: Path) -> Aws:
 
 
 def up_later(root: Path) -> None:
-    """Have another process bring it up, where it can be: it takes some seconds that nobody has to
-    wait for."""
+    """Start it from another process, where moto is installed: it takes some seconds that the caller
+    need not wait for."""
     known = status(root)
     if importlib.util.find_spec("moto") is None or (known is not None and known.alive):
         return
@@ -104,7 +105,7 @@ def down(root: Path) -> None:
         record_file(root).unlink(missing_ok=True)
         credentials_file(root).unlink(missing_ok=True)
         (root / LOCK).unlink()
-        with suppress(OSError):  # something else lives there, too
+        with suppress(OSError):  # something else keeps files there
             root.rmdir()
 
 
@@ -114,7 +115,7 @@ def record_file(root: Path) -> Path:
 
 
 def credentials_file(root: Path) -> Path:
-    """The keys in the form that AWS's own tools read, so that nobody has to copy them into an
+    """The keys in the form that AWS's own tools read, so that they need not be copied into an
     inventory."""
     return root / "aws-credentials"
 

@@ -10,8 +10,8 @@ from typing import Any
 from moto.core.resource_tagging import iter_taggable_backends, make_tag_matcher, match_resource_type
 from moto.ecr.models import ecr_backends
 
+from playrunner.sandbox.aws.api.aws_state import ACCOUNT
 from playrunner.sandbox.aws.api.wire import AwsError, Call, Reply, page
-from playrunner.sandbox.aws.api.world import ACCOUNT
 from playrunner.sandbox.aws.ec2 import network
 from playrunner.sandbox.aws.eks import tags as eks_tags
 
@@ -44,25 +44,25 @@ class Tagged:
 
 
 def get_resources(call: Call) -> dict[str, Any]:
-    wish = call.params
-    matches = make_tag_matcher(wish.get("TagFilters"))
-    arns = wish.get("ResourceARNList")
-    found = [
-        one
-        for one in everything(call)
-        if one.tags
-        and matches(one.tags)
-        and match_resource_type(one.kind, wish.get("ResourceTypeFilters"))
-        and (not arns or one.arn in arns)
+    params = call.params
+    matches = make_tag_matcher(params.get("TagFilters"))
+    arns = params.get("ResourceARNList")
+    matching = [
+        resource
+        for resource in everything(call)
+        if resource.tags
+        and matches(resource.tags)
+        and match_resource_type(resource.kind, params.get("ResourceTypeFilters"))
+        and (not arns or resource.arn in arns)
     ]
     listing = [
         {
-            "ResourceARN": one.arn,
-            "Tags": [{"Key": key, "Value": value} for key, value in one.tags.items()],
+            "ResourceARN": resource.arn,
+            "Tags": [{"Key": key, "Value": value} for key, value in resource.tags.items()],
         }
-        for one in found
+        for resource in matching
     ]
-    return page(listing, wish, "ResourceTagMappingList", "ResourcesPerPage", "PaginationToken")
+    return page(listing, params, "ResourceTagMappingList", "ResourcesPerPage", "PaginationToken")
 
 
 def everything(call: Call) -> Iterator[Tagged]:
@@ -99,13 +99,17 @@ def _gone_arns(call: Call) -> set[str]:
 def _more_of_ec2(call: Call) -> Iterator[Tagged]:
     """What moto's EC2 has (or we have) but does not report."""
     ec2 = network.backend(call.region_name)
-    ids = [("launch-template", one.id) for one in ec2.launch_templates.values()]
-    ids += [("elastic-ip", one.allocation_id) for one in ec2.addresses if one.allocation_id]
+    ids = [("launch-template", template.id) for template in ec2.launch_templates.values()]
     ids += [
-        ("vpc-endpoint", one.id) for one in ec2.vpc_end_points.values() if one.state != "deleted"
+        ("elastic-ip", address.allocation_id) for address in ec2.addresses if address.allocation_id
     ]
-    ids += [("key-pair", one.id) for one in ec2.key_pairs.values()]
-    ids += [("network-acl", one.id) for one in ec2.network_acls.values()]
+    ids += [
+        ("vpc-endpoint", endpoint.id)
+        for endpoint in ec2.vpc_end_points.values()
+        if endpoint.state != "deleted"
+    ]
+    ids += [("key-pair", key_pair.id) for key_pair in ec2.key_pairs.values()]
+    ids += [("network-acl", acl.id) for acl in ec2.network_acls.values()]
     for kind, number in ids:
         yield Tagged(
             f"ec2:{kind}",
@@ -120,16 +124,18 @@ def _more_of_ec2(call: Call) -> Iterator[Tagged]:
 
 def describe_tags(call: Call, moto: Callable[[], Reply]) -> Reply:
     """EC2's own listing of tags; moto keeps those of things that are gone."""
-    there = {one.arn.rpartition("/")[2] for one in everything(call)} | {
-        one["GroupId"] for one in call.region.placement_groups.values()
+    there = {resource.arn.rpartition("/")[2] for resource in everything(call)} | {
+        group["GroupId"] for group in call.region.placement_groups.values()
     }
     instances = {
-        one.id
+        instance.id
         for reservation in network.backend(call.region_name).reservations.values()
-        for one in reservation.instances
+        for instance in reservation.instances
     }
     tags = network.backend(call.region_name).tags
-    for number in [one for one in tags if one.startswith(LISTED) and one not in there | instances]:
+    for number in [
+        tagged for tagged in tags if tagged.startswith(LISTED) and tagged not in there | instances
+    ]:
         del tags[number]
     return moto()
 

@@ -19,7 +19,7 @@ from moto.core.serialize import get_serializer_class
 from moto.core.utils import get_service_model
 from werkzeug.exceptions import HTTPException
 
-from playrunner.sandbox.aws.api.world import Region, World
+from playrunner.sandbox.aws.api.aws_state import AwsState, Region
 
 # The name in a request's signature, where boto3 calls the service by another.
 SIGNED_AS = {
@@ -92,7 +92,7 @@ class Reply:
 class Call:
     """One request, understood."""
 
-    world: World
+    state: AwsState
     service: str
     action: str
     region_name: str
@@ -103,7 +103,7 @@ class Call:
 
     @property
     def region(self) -> Region:
-        return self.world.region(self.region_name)
+        return self.state.region(self.region_name)
 
     @property
     def mutating(self) -> bool:
@@ -119,34 +119,34 @@ class Call:
         return PERMISSIONS.get(name, name)
 
 
-def addressed(world: World, request: Request) -> Call:
+def addressed(state: AwsState, request: Request) -> Call:
     """The service alone that a request is for, with none of it read but where it says so."""
     service, region = _addressee(request)
     try:
         protocol = _protocol(service)
     except UnknownServiceError:
         protocol = "json"
-    return Call(world, service, "Unknown", region, {}, protocol=protocol)
+    return Call(state, service, "Unknown", region, {}, protocol=protocol)
 
 
-def understood(world: World, request: Request) -> Call:
+def understood(state: AwsState, request: Request) -> Call:
     """Which service and action a request asks for, and with what."""
     service, region = _addressee(request)
     try:
         router = _router(service)
     except UnknownServiceError:
-        return Call(world, service, "Unknown", region, {})
+        return Call(state, service, "Unknown", region, {})
     try:
         operation, uri_params = router.match(request)
     except (HTTPException, NotImplementedError):
-        return Call(world, service, "Unknown", region, {})
+        return Call(state, service, "Unknown", region, {})
     protocol = determine_request_protocol(operation.service_model, request.content_type)
     opaque = service == "s3" and operation.name not in (
         "CreateBucket",
         "DeleteBucket",
     )  # bodies of S3 are mostly data
     params = {} if opaque else _params(request, operation, protocol, uri_params)
-    return Call(world, service, str(operation.name), region, params, operation, protocol)
+    return Call(state, service, str(operation.name), region, params, operation, protocol)
 
 
 def written(call: Call, result: dict[str, Any]) -> Reply:

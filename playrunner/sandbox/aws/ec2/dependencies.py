@@ -69,15 +69,15 @@ def detach_internet_gateway(call: Call, moto: Moto) -> Reply:
 def delete_vpc(call: Call, moto: Moto) -> Reply:
     vpc_id, ec2 = call.params["VpcId"], network.backend(call.region_name)
     gateways = [
-        one
-        for one in ec2.internet_gateways.values()
-        if one.vpc is not None and one.vpc.id == vpc_id
+        gateway
+        for gateway in ec2.internet_gateways.values()
+        if gateway.vpc is not None and gateway.vpc.id == vpc_id
     ]
-    groups = [one for one in ec2.groups.get(vpc_id, {}).values() if one.name != "default"]
+    groups = [group for group in ec2.groups.get(vpc_id, {}).values() if group.name != "default"]
     endpoints = [
-        one
-        for one in ec2.vpc_end_points.values()
-        if one.vpc_id == vpc_id and one.state != "deleted"
+        endpoint
+        for endpoint in ec2.vpc_end_points.values()
+        if endpoint.vpc_id == vpc_id and endpoint.state != "deleted"
     ]
     if gateways or groups or endpoints:
         raise _violation(f"The vpc '{vpc_id}' has dependencies and cannot be deleted.")

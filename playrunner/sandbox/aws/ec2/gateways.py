@@ -32,7 +32,7 @@ def _create(call: Call, moto: Callable[[], Reply]) -> Reply:
         network.claim_interface(call, gateway._eni.id, f"nat/{gateway.id}")
         gateway._eni.description = f"Interface for NAT Gateway {gateway.id}"
         gateway.state = "pending"
-        call.world.later("ec2.nat_gateway.create", lambda: _enter(gateway, "pending", "available"))
+        call.state.later("ec2.nat_gateway.create", lambda: _enter(gateway, "pending", "available"))
         body = reply.body.replace(b"<state>available<", b"<state>pending<")
         return Reply(reply.status, {**reply.headers, "Content-Length": str(len(body))}, body)
     return reply
@@ -48,7 +48,7 @@ def delete_nat_gateway(call: Call, moto: Callable[[], Reply]) -> Reply:
         raise AwsError("NatGatewayNotFound", f"NAT gateway {gateway.id} was not found")
     reply = moto()
     gateway.state = "deleting"
-    call.world.later("ec2.nat_gateway.delete", lambda: _gone(call, gateway))
+    call.state.later("ec2.nat_gateway.delete", lambda: _gone(call, gateway))
     return reply
 
 
@@ -72,7 +72,7 @@ def delete_vpc_endpoints(call: Call, moto: Callable[[], Reply]) -> Reply:
     for number in call.params["VpcEndpointIds"]:
         if number in endpoints:
             endpoints[number].state = "deleting"
-            call.world.later("ec2.vpc_endpoint.delete", partial(endpoints.pop, number, None))
+            call.state.later("ec2.vpc_endpoint.delete", partial(endpoints.pop, number, None))
     return reply
 
 

@@ -55,7 +55,10 @@ PARAMETERS = {
 for _version in EKS_VERSIONS:
     for _index, _variant in enumerate(EKS_VARIANTS):
         _number = f"ami-0e{_version.replace('.', '')}00000000000{_index}"
-        _path = f"/aws/service/eks/optimized-ami/{_version}/amazon-linux-2023/x86_64/{_variant}/recommended/image_id"
+        _path = (
+            f"/aws/service/eks/optimized-ami/{_version}/amazon-linux-2023/x86_64/{_variant}"
+            "/recommended/image_id"
+        )
         IMAGES[_number] = (
             EKS,
             f"amazon-eks-node-al2023-x86_64-{_variant}-{_version}-v20251101",

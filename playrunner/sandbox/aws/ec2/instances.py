@@ -18,12 +18,12 @@ def run_instances(call: Call, moto: Callable[[], Reply]) -> Reply:
 
 
 def _run(call: Call, moto: Callable[[], Reply]) -> Reply:
-    wish = call.params
-    subnet_id = wish.get("SubnetId") or next(
-        (one["SubnetId"] for one in wish.get("NetworkInterfaces") or [] if one.get("SubnetId")),
+    params = call.params
+    subnet_id = params.get("SubnetId") or next(
+        (one["SubnetId"] for one in params.get("NetworkInterfaces") or [] if one.get("SubnetId")),
         None,
     )
-    kind = wish.get("InstanceType") or _template_data(call).get("InstanceType") or "m1.small"
+    kind = params.get("InstanceType") or _template_data(call).get("InstanceType") or "m1.small"
     if subnet_id:
         subnet = network.find_subnets(call, [subnet_id], "InvalidSubnetID.NotFound")[0]
         _check_offered(call, kind, subnet.availability_zone)
@@ -31,7 +31,7 @@ def _run(call: Call, moto: Callable[[], Reply]) -> Reply:
             where = f"the Availability Zone you requested ({subnet.availability_zone})"
             said = f"We currently do not have sufficient {kind} capacity in {where}."
             raise AwsError("InsufficientInstanceCapacity", said, 500)
-    group = (wish.get("Placement") or {}).get("GroupName")
+    group = (params.get("Placement") or {}).get("GroupName")
     if group and group not in call.region.placement_groups:
         raise AwsError(
             "InvalidPlacementGroup.Unknown", f"The Placement Group '{group}' is unknown."

@@ -36,7 +36,7 @@ def delete_load_balancer(call: Call, moto: Callable[[], Reply]) -> Reply:
         holder = _holder(
             call, call.params.get("LoadBalancerArn") or call.params["LoadBalancerName"]
         )
-        call.world.later("elb.interface.linger", lambda: _let_go(call, holder))
+        call.state.later("elb.interface.linger", lambda: _let_go(call, holder))
     return reply
 
 

@@ -20,7 +20,7 @@ PENDING, RUNNING, SHUTTING_DOWN, TERMINATED = (
 def has_capacity(call: Call, subnet: Any, instance_type: str) -> bool:
     """Whether a machine of this type can be had in this subnet's zone right now."""
     offered = subnet.availability_zone in zones_offering(call, instance_type)
-    return offered and not call.world.faults.no_capacity(network.zone_names(subnet), instance_type)
+    return offered and not call.state.faults.no_capacity(network.zone_names(subnet), instance_type)
 
 
 def start(
@@ -62,7 +62,7 @@ def start(
 def boot(call: Call, instance: Any) -> None:
     """From pending to running, in a while."""
     _enter(instance, PENDING)
-    call.world.later(
+    call.state.later(
         "ec2.instance.start",
         lambda: _enter(instance, RUNNING) if instance.state == PENDING[0] else None,
     )
@@ -97,7 +97,7 @@ def shut_down(call: Call, instance: Any) -> None:
             or interface.description == "Primary network interface"
         ):
             network.release_interface(call, interface.id)
-    call.world.later("ec2.instance.stop", lambda: _enter(instance, TERMINATED))
+    call.state.later("ec2.instance.stop", lambda: _enter(instance, TERMINATED))
 
 
 def alive(region_name: str) -> list[Any]:

@@ -8,8 +8,8 @@ from typing import Any
 from moto.ec2.models import ec2_backends
 from moto.iam.models import iam_backends
 
+from playrunner.sandbox.aws.api.aws_state import ACCOUNT
 from playrunner.sandbox.aws.api.wire import AwsError, Call
-from playrunner.sandbox.aws.api.world import ACCOUNT
 
 
 def backend(region_name: str) -> Any:
@@ -46,8 +46,8 @@ def zone_names(subnet: Any) -> tuple[str, str]:
 def hold_interface(
     call: Call, subnet_id: str, group_ids: list[str], holder: str, description: str
 ) -> str:
-    """An interface that belongs to a service: in the way of its subnet and groups, and not for its
-    user to delete."""
+    """An interface that belongs to a service: it blocks the deletion of its subnet and groups, and
+    is not for its user to delete."""
     ec2 = backend(call.region_name)
     subnet = find_subnets(call, [subnet_id], "InvalidSubnetID.NotFound")[0]
     interface = ec2.create_network_interface(

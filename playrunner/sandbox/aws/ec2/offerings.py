@@ -21,17 +21,19 @@ ALSO_OFFERED = {
 def describe_instance_type_offerings(call: Call) -> dict[str, Any]:
     """As moto's, but with patterns in the filters and pages of the size asked for."""
     kind = call.params.get("LocationType") or "region"
-    filters = {one["Name"]: one["Values"] for one in call.params.get("Filters") or []}
+    filters = {
+        offering["Name"]: offering["Values"] for offering in call.params.get("Filters") or []
+    }
     unknown = set(filters) - {"location", "instance-type"}
     if unknown:
         raise AwsError("InvalidParameterValue", f"The filter '{min(unknown)}' is invalid")
-    found = [
-        one
-        for one in network.backend(call.region_name).describe_instance_type_offerings(kind, {})
-        if _matches(one["InstanceType"], filters.get("instance-type"))
-        and _matches(one["Location"], filters.get("location"))
+    offerings = [
+        offering
+        for offering in network.backend(call.region_name).describe_instance_type_offerings(kind, {})
+        if _matches(offering["InstanceType"], filters.get("instance-type"))
+        and _matches(offering["Location"], filters.get("location"))
     ]
-    return page(found, call.params, "InstanceTypeOfferings", "MaxResults", "NextToken")
+    return page(offerings, call.params, "InstanceTypeOfferings", "MaxResults", "NextToken")
 
 
 def zones_offering(call: Call, instance_type: str) -> list[str]:
@@ -44,7 +46,7 @@ def zones_offering(call: Call, instance_type: str) -> list[str]:
 
 
 def add_missing() -> None:
-    """Put the newer types into moto's table, which moto itself looks at too."""
+    """Put the newer types into moto's table, which moto itself reads."""
     for instance_type, regions in ALSO_OFFERED.items():
         for region, zone_ids in regions.items():
             names = {zone.zone_id: zone.name for zone in RegionsAndZonesBackend.zones[region]}

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Any
 
+from playrunner.sandbox.aws.api.aws_state import ACCOUNT
 from playrunner.sandbox.aws.api.wire import AwsError, Call, Reply, written
-from playrunner.sandbox.aws.api.world import ACCOUNT
 from playrunner.sandbox.aws.ec2 import network
 
 
 def create_placement_group(call: Call) -> dict[str, Any]:
-    wish, groups = call.params, call.region.placement_groups
-    name, strategy = wish.get("GroupName"), wish.get("Strategy") or "cluster"
+    params, groups = call.params, call.region.placement_groups
+    name, strategy = params.get("GroupName"), params.get("Strategy") or "cluster"
     if not name:
         raise AwsError("MissingParameter", "The request must contain the parameter GroupName")
     if name in groups:
@@ -32,12 +32,12 @@ def create_placement_group(call: Call) -> dict[str, Any]:
         "GroupArn": f"arn:aws:ec2:{call.region_name}:{ACCOUNT}:placement-group/{name}",
         "State": "available",
         "Strategy": strategy,
-        "PartitionCount": (wish.get("PartitionCount") or 2) if strategy == "partition" else None,
-        "SpreadLevel": (wish.get("SpreadLevel") or "rack") if strategy == "spread" else None,
+        "PartitionCount": (params.get("PartitionCount") or 2) if strategy == "partition" else None,
+        "SpreadLevel": (params.get("SpreadLevel") or "rack") if strategy == "spread" else None,
     }
     tags = {
         tag["Key"]: tag["Value"]
-        for spec in wish.get("TagSpecifications") or []
+        for spec in params.get("TagSpecifications") or []
         for tag in spec.get("Tags") or []
     }
     network.backend(call.region_name).create_tags([group_id], tags)
@@ -51,23 +51,23 @@ def described(call: Call, group: dict[str, Any]) -> dict[str, Any]:
 
 
 def describe_placement_groups(call: Call) -> dict[str, Any]:
-    wish, groups = call.params, call.region.placement_groups
-    for name in wish.get("GroupNames") or []:
+    params, groups = call.params, call.region.placement_groups
+    for name in params.get("GroupNames") or []:
         if name not in groups:
             raise AwsError(
                 "InvalidPlacementGroup.Unknown", f"The Placement Group '{name}' is unknown."
             )
-    found = [
-        described(call, one)
-        for one in groups.values()
-        if (not wish.get("GroupNames") or one["GroupName"] in wish["GroupNames"])
-        and (not wish.get("GroupIds") or one["GroupId"] in wish["GroupIds"])
+    described_groups = [
+        described(call, group)
+        for group in groups.values()
+        if (not params.get("GroupNames") or group["GroupName"] in params["GroupNames"])
+        and (not params.get("GroupIds") or group["GroupId"] in params["GroupIds"])
     ]
     return {
         "PlacementGroups": [
-            one
-            for one in found
-            if all(_passes(one, filter_) for filter_ in wish.get("Filters") or [])
+            group
+            for group in described_groups
+            if all(_passes(group, filter_) for filter_ in params.get("Filters") or [])
         ]
     }
 

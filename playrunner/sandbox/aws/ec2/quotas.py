@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from playrunner.sandbox.aws.api.aws_state import ACCOUNT
 from playrunner.sandbox.aws.api.wire import AwsError, Call, page
-from playrunner.sandbox.aws.api.world import ACCOUNT
 
 # service: code: name, value (what an account that was used a little has), unit
 QUOTAS: dict[str, dict[str, tuple[str, float]]] = {
@@ -82,7 +82,7 @@ def _described(call: Call, service: str, code: str) -> dict[str, Any]:
         "QuotaArn": f"arn:aws:servicequotas:{call.region_name}:{ACCOUNT}:{service}/{code}",
         "QuotaCode": code,
         "QuotaName": name,
-        "Value": call.world.settings.quotas.get(code, value),
+        "Value": call.state.settings.quotas.get(code, value),
         "Unit": "None",
         "Adjustable": True,
         "GlobalQuota": False,

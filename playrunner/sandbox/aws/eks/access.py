@@ -7,8 +7,8 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
+from playrunner.sandbox.aws.api.aws_state import ACCOUNT
 from playrunner.sandbox.aws.api.wire import AwsError, Call, page
-from playrunner.sandbox.aws.api.world import ACCOUNT
 from playrunner.sandbox.aws.ec2 import network
 from playrunner.sandbox.aws.eks.find import find, find_active
 
@@ -43,11 +43,11 @@ def admit(call: Call, cluster: str, principal: str, kind: str, **more: Any) -> d
 
 
 def create_access_entry(call: Call) -> dict[str, Any]:
-    cluster, wish = find_active(call), call.params
+    cluster, params = find_active(call), call.params
     if "API" not in cluster["accessConfig"]["authenticationMode"]:
         said = "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP]."
         raise AwsError("InvalidRequestException", said, clusterName=cluster["name"])
-    key = cluster["name"], wish["principalArn"]
+    key = cluster["name"], params["principalArn"]
     if key in call.region.access_entries:
         raise AwsError(
             "ResourceInUseException",
@@ -57,10 +57,10 @@ def create_access_entry(call: Call) -> dict[str, Any]:
     entry = admit(
         call,
         *key,
-        wish.get("type") or "STANDARD",
-        groups=wish.get("kubernetesGroups"),
-        tags=wish.get("tags"),
-        username=wish.get("username"),
+        params.get("type") or "STANDARD",
+        groups=params.get("kubernetesGroups"),
+        tags=params.get("tags"),
+        username=params.get("username"),
     )
     return {"accessEntry": entry}
 
@@ -70,9 +70,9 @@ def describe_access_entry(call: Call) -> dict[str, Any]:
 
 
 def update_access_entry(call: Call) -> dict[str, Any]:
-    entry, wish = _entry(call), call.params
+    entry, params = _entry(call), call.params
     changes = {
-        key: wish[key] for key in ("kubernetesGroups", "username") if wish.get(key) is not None
+        key: params[key] for key in ("kubernetesGroups", "username") if params.get(key) is not None
     }
     entry.update(changes, modifiedAt=datetime.now(UTC))
     return {"accessEntry": entry}
@@ -96,20 +96,20 @@ def delete_access_entry(call: Call) -> dict[str, Any]:
 
 
 def associate_access_policy(call: Call) -> dict[str, Any]:
-    entry, wish = _entry(call), call.params
-    if wish["policyArn"].rpartition("/")[2] not in POLICIES:
+    entry, params = _entry(call), call.params
+    if params["policyArn"].rpartition("/")[2] not in POLICIES:
         raise AwsError(
             "InvalidParameterException",
-            f"The policyArn parameter format is not valid: {wish['policyArn']}",
+            f"The policyArn parameter format is not valid: {params['policyArn']}",
         )
-    scope = {"type": "cluster", "namespaces": [], **wish["accessScope"]}
-    call.region.access_policies[entry["clusterName"], entry["principalArn"]][wish["policyArn"]] = (
-        scope
-    )
+    scope = {"type": "cluster", "namespaces": [], **params["accessScope"]}
+    call.region.access_policies[entry["clusterName"], entry["principalArn"]][
+        params["policyArn"]
+    ] = scope
     return {
         "clusterName": entry["clusterName"],
         "principalArn": entry["principalArn"],
-        "associatedAccessPolicy": {"policyArn": wish["policyArn"], "accessScope": scope},
+        "associatedAccessPolicy": {"policyArn": params["policyArn"], "accessScope": scope},
     }
 
 
@@ -133,31 +133,31 @@ def list_associated_access_policies(call: Call) -> dict[str, Any]:
 
 
 def create_pod_identity_association(call: Call) -> dict[str, Any]:
-    cluster, wish = find_active(call), call.params
+    cluster, params = find_active(call), call.params
     same = [
         one
         for one in call.region.pod_identities.values()
         if (one["clusterName"], one["namespace"], one["serviceAccount"])
-        == (cluster["name"], wish["namespace"], wish["serviceAccount"])
+        == (cluster["name"], params["namespace"], params["serviceAccount"])
     ]
     if same:
         raise AwsError(
             "ResourceInUseException", f"Association already exists: {same[0]['associationId']}", 409
         )
     network.find_role(
-        wish["roleArn"], "pods.eks.amazonaws.com", "InvalidParameterException", "role"
+        params["roleArn"], "pods.eks.amazonaws.com", "InvalidParameterException", "role"
     )
     now, number = datetime.now(UTC), f"a-{uuid.uuid4().hex[:17]}"
     association = {
         "clusterName": cluster["name"],
-        "namespace": wish["namespace"],
-        "serviceAccount": wish["serviceAccount"],
-        "roleArn": wish["roleArn"],
+        "namespace": params["namespace"],
+        "serviceAccount": params["serviceAccount"],
+        "roleArn": params["roleArn"],
         "associationArn": (
             f"arn:aws:eks:{call.region_name}:{ACCOUNT}:podidentityassociation/{cluster['name']}/{number}"
         ),
         "associationId": number,
-        "tags": wish.get("tags") or {},
+        "tags": params.get("tags") or {},
         "createdAt": now,
         "modifiedAt": now,
     }
@@ -181,15 +181,15 @@ def update_pod_identity_association(call: Call) -> dict[str, Any]:
 
 
 def list_pod_identity_associations(call: Call) -> dict[str, Any]:
-    name, wish = find(call)["name"], call.params
-    found = [
+    name, params = find(call)["name"], call.params
+    associations = [
         one
         for one in call.region.pod_identities.values()
         if one["clusterName"] == name
-        and wish.get("namespace") in (None, one["namespace"])
-        and wish.get("serviceAccount") in (None, one["serviceAccount"])
+        and params.get("namespace") in (None, one["namespace"])
+        and params.get("serviceAccount") in (None, one["serviceAccount"])
     ]
-    return page(found, wish, "associations")
+    return page(associations, params, "associations")
 
 
 def delete_pod_identity_association(call: Call) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
+from playrunner.sandbox.aws.api.aws_state import ACCOUNT
 from playrunner.sandbox.aws.api.wire import AwsError, Call, page
-from playrunner.sandbox.aws.api.world import ACCOUNT
 from playrunner.sandbox.aws.eks.find import find, find_active
 from playrunner.sandbox.aws.eks.updates import begin_update
 
@@ -34,8 +34,8 @@ NEED_NODES = (
 
 
 def create_addon(call: Call) -> dict[str, Any]:
-    cluster, wish = find_active(call), call.params
-    key = cluster["name"], wish["addonName"]
+    cluster, params = find_active(call), call.params
+    key = cluster["name"], params["addonName"]
     if key in call.region.addons:
         raise AwsError(
             "ResourceInUseException",
@@ -44,7 +44,7 @@ def create_addon(call: Call) -> dict[str, Any]:
             clusterName=key[0],
             addonName=key[1],
         )
-    version = _version(key[1], wish.get("addonVersion"))
+    version = _version(key[1], params.get("addonVersion"))
     now = datetime.now(UTC)
     addon = {
         "addonName": key[1],
@@ -57,21 +57,21 @@ def create_addon(call: Call) -> dict[str, Any]:
         ),
         "createdAt": now,
         "modifiedAt": now,
-        "serviceAccountRoleArn": wish.get("serviceAccountRoleArn"),
-        "configurationValues": wish.get("configurationValues"),
+        "serviceAccountRoleArn": params.get("serviceAccountRoleArn"),
+        "configurationValues": params.get("configurationValues"),
         "podIdentityAssociations": [],
-        "tags": wish.get("tags") or {},
+        "tags": params.get("tags") or {},
     }
     addon["arn"] = addon["addonArn"]
     call.region.addons[key] = addon
-    failure = call.world.faults.fails_later("eks", "CreateAddon", key[1])
+    failure = call.state.faults.fails_later("eks", "CreateAddon", key[1])
     status = "CREATE_FAILED" if failure else "ACTIVE"
     issues = (
         [{"code": failure.code or "InternalFailure", "message": failure.message, "resourceIds": []}]
         if failure
         else []
     )
-    call.world.later("eks.addon", lambda: addon.update(status=status, health={"issues": issues}))
+    call.state.later("eks.addon", lambda: addon.update(status=status, health={"issues": issues}))
     return {"addon": addon}
 
 
@@ -90,19 +90,19 @@ def delete_addon(call: Call) -> dict[str, Any]:
     addon = _find(call)
     addon["status"] = "DELETING"
     key = addon["clusterName"], addon["addonName"]
-    call.world.later("eks.addon", lambda: call.region.addons.pop(key, None))
+    call.state.later("eks.addon", lambda: call.region.addons.pop(key, None))
     return {"addon": addon}
 
 
 def update_addon(call: Call) -> dict[str, Any]:
-    addon, wish = _find(call), call.params
+    addon, params = _find(call), call.params
     changes = {
-        key: wish[key]
+        key: params[key]
         for key in ("serviceAccountRoleArn", "configurationValues")
-        if wish.get(key) is not None
+        if params.get(key) is not None
     }
-    if wish.get("addonVersion"):
-        changes["addonVersion"] = _version(addon["addonName"], wish["addonVersion"])
+    if params.get("addonVersion"):
+        changes["addonVersion"] = _version(addon["addonName"], params["addonVersion"])
     return {
         "update": begin_update(
             call, addon, "AddonUpdate", {**changes, "modifiedAt": datetime.now(UTC)}, "eks.addon"

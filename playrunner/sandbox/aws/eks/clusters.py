@@ -6,24 +6,27 @@ from __future__ import annotations
 import base64
 import re
 import uuid
-from datetime import UTC, datetime
 from typing import Any
 
 from moto.logs.models import logs_backends
 
+from playrunner.sandbox.aws.api.aws_state import ACCOUNT, Region
 from playrunner.sandbox.aws.api.tokens import forget, once
 from playrunner.sandbox.aws.api.wire import AwsError, Call, page
-from playrunner.sandbox.aws.api.world import ACCOUNT, Region
 from playrunner.sandbox.aws.ec2 import network
 from playrunner.sandbox.aws.eks import versions
 from playrunner.sandbox.aws.eks.access import ADMIN_POLICY, admit
+from playrunner.sandbox.aws.eks.cluster_description import (
+    BAD,
+    checked_network,
+    log_settings,
+    new_cluster,
+)
 from playrunner.sandbox.aws.eks.find import find, find_active
 from playrunner.sandbox.aws.eks.updates import begin_update
 from playrunner.sandbox.aws.other.iam import USER
 
-BAD = "InvalidParameterException"
-LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
-# What a client decodes as a certificate's text; nobody verifies anything with it.
+# What a client decodes as a certificate's text; it verifies nothing.
 PRETEND_CERTIFICATE = base64.b64encode(
     b"-----BEGIN CERTIFICATE-----\npretend\n-----END CERTIFICATE-----\n"
 ).decode()
@@ -34,7 +37,7 @@ def create_cluster(call: Call) -> dict[str, Any]:
 
 
 def _create(call: Call) -> dict[str, Any]:
-    wish, name = call.params, call.params["name"]
+    params, name = call.params, call.params["name"]
     if not re.fullmatch(r"[0-9A-Za-z][A-Za-z0-9_-]{0,99}", name):
         raise AwsError(BAD, f"The name '{name}' does not match ^[0-9A-Za-z][A-Za-z0-9-_]*")
     if name in call.region.clusters:
@@ -44,83 +47,25 @@ def _create(call: Call) -> dict[str, Any]:
             409,
             clusterName=name,
         )
-    version = versions.check(wish.get("version") or versions.DEFAULT)
-    network.find_role(wish["roleArn"], "eks.amazonaws.com", BAD, "roleArn")
-    vpc_id = _checked_network(call, wish["resourcesVpcConfig"])
-    cluster = _description(call, name, version, vpc_id)
+    version = versions.check(params.get("version") or versions.DEFAULT)
+    network.find_role(params["roleArn"], "eks.amazonaws.com", BAD, "roleArn")
+    vpc_id = checked_network(call, params["resourcesVpcConfig"])
+    cluster = new_cluster(call, name, version, vpc_id)
     call.region.clusters[name] = cluster
-    failure = call.world.faults.fails_later("eks", "CreateCluster", name)
+    failure = call.state.faults.fails_later("eks", "CreateCluster", name)
     if failure is None:
-        call.world.later("eks.cluster.create", lambda: _become_active(call, cluster))
+        call.state.later("eks.cluster.create", lambda: _become_active(call, cluster))
     else:
         issue = {
             "code": failure.code or "InternalFailure",
             "message": failure.message or "The cluster could not be created",
             "resourceIds": [],
         }
-        call.world.later(
+        call.state.later(
             "eks.cluster.create",
             lambda: cluster.update(status="FAILED", health={"issues": [issue]}),
         )
     return {"cluster": cluster}
-
-
-def _checked_network(call: Call, wish: dict[str, Any]) -> str:
-    subnets = network.find_subnets(call, wish.get("subnetIds") or [], BAD)
-    network.find_groups(call, wish.get("securityGroupIds") or [], BAD)
-    if len({subnet.availability_zone for subnet in subnets}) < 2:
-        raise AwsError(BAD, "Subnets specified must be in at least two different AZs")
-    if len({subnet.vpc_id for subnet in subnets}) > 1:
-        raise AwsError(BAD, "Provided subnets belong to different VPCs")
-    if any(subnet.availability_zone_id == "use1-az3" for subnet in subnets):
-        raise AwsError(
-            "UnsupportedAvailabilityZoneException",
-            "Cannot create cluster because use1-az3 does not have sufficient capacity",
-            validZones=[],
-        )
-    return str(subnets[0].vpc_id)
-
-
-def _description(call: Call, name: str, version: str, vpc_id: str) -> dict[str, Any]:
-    wish, net, access = (
-        call.params,
-        call.params["resourcesVpcConfig"],
-        call.params.get("accessConfig") or {},
-    )
-    return {
-        "name": name,
-        "arn": f"arn:aws:eks:{call.region_name}:{ACCOUNT}:cluster/{name}",
-        "createdAt": datetime.now(UTC),
-        "version": version,
-        "roleArn": wish["roleArn"],
-        "status": "CREATING",
-        "platformVersion": "eks.1",
-        "resourcesVpcConfig": {
-            "subnetIds": net["subnetIds"],
-            "securityGroupIds": net.get("securityGroupIds") or [],
-            "vpcId": vpc_id,
-            "endpointPublicAccess": net.get("endpointPublicAccess", True),
-            "endpointPrivateAccess": net.get("endpointPrivateAccess", False),
-            "publicAccessCidrs": net.get("publicAccessCidrs") or ["0.0.0.0/0"],
-        },
-        "kubernetesNetworkConfig": {
-            "serviceIpv4Cidr": "10.100.0.0/16",
-            "ipFamily": "ipv4",
-            **(wish.get("kubernetesNetworkConfig") or {}),
-        },
-        "logging": _logging(wish.get("logging")),
-        "encryptionConfig": wish.get("encryptionConfig") or [],
-        "accessConfig": {
-            "authenticationMode": access.get("authenticationMode") or "CONFIG_MAP",
-            "bootstrapClusterCreatorAdminPermissions": access.get(
-                "bootstrapClusterCreatorAdminPermissions", True
-            ),
-        },
-        "upgradePolicy": wish.get("upgradePolicy") or {"supportType": "EXTENDED"},
-        "deletionProtection": wish.get("deletionProtection", False),
-        "health": {"issues": []},
-        "tags": wish.get("tags") or {},
-    }
 
 
 def _become_active(call: Call, cluster: dict[str, Any]) -> None:
@@ -132,7 +77,7 @@ def _become_active(call: Call, cluster: dict[str, Any]) -> None:
             call, subnet_id, [group, *net["securityGroupIds"]], f"eks/{name}", f"Amazon EKS {name}"
         )
     hexes = uuid.uuid4().hex.upper()
-    settings = call.world.settings
+    settings = call.state.settings
     cluster.update(
         status="ACTIVE",
         endpoint=settings.eks_endpoint
@@ -186,25 +131,8 @@ def _make_log_group(call: Call, cluster: dict[str, Any]) -> None:
             logs.create_log_group(name, {})
 
 
-def _logging(wish: dict[str, Any] | None) -> dict[str, Any]:
-    entries = (wish or {}).get("clusterLogging") or []
-    on = {kind for entry in entries if entry.get("enabled") for kind in entry.get("types", [])}
-    unknown = {kind for entry in entries for kind in entry.get("types", [])} - set(LOG_TYPES)
-    if unknown:
-        raise AwsError(BAD, f"unknown log types: {sorted(unknown)}")
-    sorts = (
-        (True, [kind for kind in LOG_TYPES if kind in on]),
-        (False, [kind for kind in LOG_TYPES if kind not in on]),
-    )
-    return {
-        "clusterLogging": [
-            {"types": types, "enabled": enabled} for enabled, types in sorts if types
-        ]
-    }
-
-
 def describe_cluster(call: Call) -> dict[str, Any]:
-    cluster, settings = find(call), call.world.settings
+    cluster, settings = find(call), call.state.settings
     if (
         settings.eks_endpoint and "endpoint" in cluster
     ):  # the API server may have come up after the cluster
@@ -243,19 +171,21 @@ def delete_cluster(call: Call) -> dict[str, Any]:
             clusterName=name,
         )
     cluster["status"] = "DELETING"
-    call.world.later("eks.cluster.delete", lambda: _gone(call, cluster))
+    call.state.later("eks.cluster.delete", lambda: _gone(call, cluster))
     return {"cluster": cluster}
 
 
 def _gone(call: Call, cluster: dict[str, Any]) -> None:
     name, region = cluster["name"], call.region
-    for interface_id in [one for one, holder in region.held.items() if holder == f"eks/{name}"]:
+    for interface_id in [
+        held_id for held_id, holder in region.held.items() if holder == f"eks/{name}"
+    ]:
         network.release_interface(call, interface_id)
     ec2, group = (
         network.backend(call.region_name),
         cluster["resourcesVpcConfig"].get("clusterSecurityGroupId"),
     )
-    in_use = any(group in {one.id for one in eni.group_set} for eni in ec2.enis.values())
+    in_use = any(group in {member.id for member in eni.group_set} for eni in ec2.enis.values())
     if group and not in_use:  # one that is in use stays behind, as in the real world
         ec2.groups[cluster["resourcesVpcConfig"]["vpcId"]].pop(group, None)
     _forget_parts(region, name)
@@ -279,7 +209,7 @@ def _forget_parts(region: Region, name: str) -> None:
 
 
 def update_cluster_config(call: Call) -> dict[str, Any]:
-    cluster, wish = find_active(call), call.params
+    cluster, params = find_active(call), call.params
     if cluster["status"] != "ACTIVE":
         raise AwsError(
             "ResourceInUseException",
@@ -287,14 +217,14 @@ def update_cluster_config(call: Call) -> dict[str, Any]:
             409,
         )
     changes: dict[str, Any] = {}
-    if wish.get("logging"):
-        changes["logging"] = _logging(wish["logging"])
-    if wish.get("accessConfig"):
-        changes["accessConfig"] = {**cluster["accessConfig"], **wish["accessConfig"]}
-    if wish.get("resourcesVpcConfig"):
+    if params.get("logging"):
+        changes["logging"] = log_settings(params["logging"])
+    if params.get("accessConfig"):
+        changes["accessConfig"] = {**cluster["accessConfig"], **params["accessConfig"]}
+    if params.get("resourcesVpcConfig"):
         changes["resourcesVpcConfig"] = {
             **cluster["resourcesVpcConfig"],
-            **wish["resourcesVpcConfig"],
+            **params["resourcesVpcConfig"],
         }
     if not any({**cluster, **changes}[key] != cluster[key] for key in changes):
         raise AwsError(BAD, "No changes needed for the cluster config provided")

@@ -1,4 +1,4 @@
-"""The nodes behind every EKS cluster, in the words of whoever makes Kubernetes nodes of them: `GET
+"""The nodes behind every EKS cluster, as the controllers need them to create Kubernetes nodes: `GET
 /_sandbox/nodes`."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from typing import Any
 
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
-from playrunner.sandbox.aws.api.world import Region, World
+from playrunner.sandbox.aws.api.aws_state import AwsState, Region
 from playrunner.sandbox.aws.ec2 import machines, network
 from playrunner.sandbox.aws.eks import nodes as eks_nodes
 
@@ -16,11 +16,11 @@ from playrunner.sandbox.aws.eks import nodes as eks_nodes
 HUGE_PAGES = "10256Mi"
 
 
-def listing(world: World) -> dict[str, Any]:
+def listing(state: AwsState) -> dict[str, Any]:
     """The clusters by name, the running machines of their node groups, and the API server that they
     lead to."""
-    world.timeline.catch_up()
-    regions = list(world.each_region())
+    state.timeline.catch_up()
+    regions = list(state.each_region())
     clusters = [
         name
         for region in regions
@@ -28,7 +28,7 @@ def listing(world: World) -> dict[str, Any]:
         if cluster["status"] != "CREATING"
     ]
     nodes = [node for region in regions for node in _nodes(region)]
-    return {"clusters": clusters, "nodes": nodes, "eks_endpoint": world.settings.eks_endpoint}
+    return {"clusters": clusters, "nodes": nodes, "eks_endpoint": state.settings.eks_endpoint}
 
 
 def _nodes(region: Region) -> Iterator[dict[str, Any]]:
@@ -78,24 +78,24 @@ def _node(region: str, group: dict[str, Any], instance: Any) -> dict[str, Any]:
 
 
 def _devices(facts: dict[str, Any], efa: int) -> dict[str, int]:
-    found = {}
+    devices = {}
     gpus = sum(
-        one["Count"]
-        for one in (facts.get("GpuInfo") or {}).get("Gpus", ())
-        if one.get("Manufacturer") == "NVIDIA"
+        device["Count"]
+        for device in (facts.get("GpuInfo") or {}).get("Gpus", ())
+        if device.get("Manufacturer") == "NVIDIA"
     )
     neurons = (facts.get("NeuronInfo") or {}).get("NeuronDevices", ())
     if gpus:
-        found["nvidia.com/gpu"] = gpus
+        devices["nvidia.com/gpu"] = gpus
     if neurons:
-        count = sum(one["Count"] for one in neurons)
-        found |= {"aws.amazon.com/neuron": count, "aws.amazon.com/neurondevice": count}
-        found["aws.amazon.com/neuroncore"] = sum(
-            one["Count"] * one["CoreInfo"]["Count"] for one in neurons
+        count = sum(device["Count"] for device in neurons)
+        devices |= {"aws.amazon.com/neuron": count, "aws.amazon.com/neurondevice": count}
+        devices["aws.amazon.com/neuroncore"] = sum(
+            device["Count"] * device["CoreInfo"]["Count"] for device in neurons
         )
     if efa:
-        found["vpc.amazonaws.com/efa"] = efa
-    return found
+        devices["vpc.amazonaws.com/efa"] = efa
+    return devices
 
 
 def _efa_cards(region: str, group: dict[str, Any]) -> int:
@@ -105,11 +105,11 @@ def _efa_cards(region: str, group: dict[str, Any]) -> int:
     return sum(1 for one in interfaces if str(one.get("InterfaceType", "")).startswith("efa"))
 
 
-def _taint(one: dict[str, str]) -> dict[str, str]:
+def _taint(taint: dict[str, str]) -> dict[str, str]:
     effects = {
         "NO_SCHEDULE": "NoSchedule",
         "NO_EXECUTE": "NoExecute",
         "PREFER_NO_SCHEDULE": "PreferNoSchedule",
     }
-    value = {"value": one["value"]} if one.get("value") else {}
-    return {"key": one["key"], **value, "effect": effects.get(one["effect"], one["effect"])}
+    value = {"value": taint["value"]} if taint.get("value") else {}
+    return {"key": taint["key"], **value, "effect": effects.get(taint["effect"], taint["effect"])}

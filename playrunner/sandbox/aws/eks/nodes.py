@@ -58,20 +58,20 @@ def grow(call: Call, nodegroup: dict[str, Any], kind: str, subnets: list[Any], c
 
 def open_remote_access(call: Call, nodegroup: dict[str, Any], vpc_id: str) -> None:
     """The security group that EKS makes for SSH to the nodes."""
-    wish = nodegroup["remoteAccess"]
+    params = nodegroup["remoteAccess"]
     ec2 = network.backend(call.region_name)
-    if wish.get("ec2SshKey") not in ec2.key_pairs:
+    if params.get("ec2SshKey") not in ec2.key_pairs:
         raise AwsError(
-            "InvalidParameterException", f"The key pair '{wish.get('ec2SshKey')}' does not exist"
+            "InvalidParameterException", f"The key pair '{params.get('ec2SshKey')}' does not exist"
         )
-    sources = wish.get("sourceSecurityGroups") or []
+    sources = params.get("sourceSecurityGroups") or []
     network.find_groups(call, sources, "InvalidParameterException")
     said = "Security group for all nodes in the nodeGroup to allow SSH access"
     group = ec2.create_security_group(f"eks-remoteAccess-{uuid.uuid4()}", said, vpc_id=vpc_id)
     allowed = [{"GroupId": one} for one in sources]
-    world = [] if sources else [{"CidrIp": "0.0.0.0/0"}]
+    state = [] if sources else [{"CidrIp": "0.0.0.0/0"}]
     ec2.authorize_security_group_ingress(
-        group.id, "tcp", "22", "22", world, source_groups=allowed, vpc_id=vpc_id
+        group.id, "tcp", "22", "22", state, source_groups=allowed, vpc_id=vpc_id
     )
     nodegroup["resources"]["remoteAccessSecurityGroup"] = group.id
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from playrunner.sandbox.aws.api.aws_state import Region
 from playrunner.sandbox.aws.api.wire import AwsError, Call
-from playrunner.sandbox.aws.api.world import Region
 
 
 def resources(region: Region) -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -37,7 +37,7 @@ def begin_update(
         if then is not None:
             then()
 
-    call.world.later(delay, finish)
+    call.state.later(delay, finish)
     return update
 
 

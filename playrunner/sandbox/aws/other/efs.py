@@ -9,8 +9,8 @@ from typing import Any
 
 from moto.efs.models import efs_backends
 
+from playrunner.sandbox.aws.api.aws_state import ACCOUNT
 from playrunner.sandbox.aws.api.wire import AwsError, Call, Reply, written
-from playrunner.sandbox.aws.api.world import ACCOUNT
 from playrunner.sandbox.aws.ec2 import network
 
 Moto = Callable[[], Reply]
@@ -28,13 +28,13 @@ def create_file_system(call: Call, moto: Moto) -> Reply:
 def create_mount_target(call: Call, moto: Moto) -> Reply:
     file_system = _efs(call).file_systems_by_id.get(call.params["FileSystemId"])
     if file_system is not None and file_system.life_cycle_state != "available":
-        said = (
+        message = (
             f"File system '{file_system.file_system_id}' is in state"
             f" '{file_system.life_cycle_state}'"
         )
         raise AwsError(
             "IncorrectFileSystemLifeCycleState",
-            said,
+            message,
             409,
             ErrorCode="IncorrectFileSystemLifeCycleState",
         )
@@ -59,7 +59,7 @@ def delete_mount_target(call: Call, moto: Moto) -> Reply:
         return moto()
     if target.life_cycle_state != "deleting":
         target.life_cycle_state = "deleting"
-        call.world.later("efs.mount_target.delete", lambda: _target_gone(call, efs, target))
+        call.state.later("efs.mount_target.delete", lambda: _target_gone(call, efs, target))
     return written(call, {})
 
 
@@ -75,7 +75,7 @@ def delete_file_system(call: Call, moto: Moto) -> Reply:
         return moto()  # which refuses both
     if file_system.life_cycle_state != "deleting":
         file_system.life_cycle_state = "deleting"
-        call.world.later("efs.file_system", lambda: _file_system_gone(efs, number))
+        call.state.later("efs.file_system", lambda: _file_system_gone(efs, number))
     return written(call, {})
 
 
@@ -92,7 +92,7 @@ def _pass_through(call: Call, thing: Any, delay: str) -> None:
         if thing.life_cycle_state == "creating":
             thing.life_cycle_state = "available"
 
-    call.world.later(delay, finish)
+    call.state.later(delay, finish)
 
 
 def _with_state(reply: Reply, answer: dict[str, Any], state: str) -> Reply:
@@ -136,7 +136,7 @@ def update_file_system(call: Call) -> dict[str, Any]:
         provisioned if file_system.throughput_mode == "provisioned" else None
     )
     file_system.life_cycle_state = "updating"
-    call.world.later("efs.file_system", lambda: _again_available(file_system))
+    call.state.later("efs.file_system", lambda: _again_available(file_system))
     return dict(file_system.info_json())
 
 

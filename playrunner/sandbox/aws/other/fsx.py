@@ -9,9 +9,9 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
+from playrunner.sandbox.aws.api.aws_state import ACCOUNT
 from playrunner.sandbox.aws.api.tokens import forget, once
 from playrunner.sandbox.aws.api.wire import AwsError, Call, page
-from playrunner.sandbox.aws.api.world import ACCOUNT
 from playrunner.sandbox.aws.ec2 import network
 
 BAD = "BadRequest"
@@ -39,30 +39,30 @@ def create_file_system(call: Call) -> dict[str, Any]:
 
 
 def _create(call: Call) -> dict[str, Any]:
-    wish = call.params
-    if wish["FileSystemType"] != "LUSTRE":
+    params = call.params
+    if params["FileSystemType"] != "LUSTRE":
         raise AwsError(
             "NotImplemented",
-            f"the sandbox does only LUSTRE, not {wish['FileSystemType']}; see docs/sandbox.md",
+            f"the sandbox does only LUSTRE, not {params['FileSystemType']}; see docs/sandbox.md",
             501,
         )
-    lustre = _checked(wish)
-    if len(wish.get("SubnetIds") or []) != 1:
+    lustre = _checked(params)
+    if len(params.get("SubnetIds") or []) != 1:
         raise AwsError(
             "InvalidNetworkSettings", "Exactly one subnet must be given for a Lustre file system"
         )
-    subnet = network.find_subnets(call, wish["SubnetIds"], "InvalidNetworkSettings")[0]
-    network.find_groups(call, wish.get("SecurityGroupIds") or [], "InvalidNetworkSettings")
+    subnet = network.find_subnets(call, params["SubnetIds"], "InvalidNetworkSettings")[0]
+    network.find_groups(call, params.get("SecurityGroupIds") or [], "InvalidNetworkSettings")
     file_system = _description(call, lustre, subnet)
     number = file_system["FileSystemId"]
     call.region.fsx[number] = file_system
-    group_ids = wish.get("SecurityGroupIds") or []
-    for _ in range(1 + wish["StorageCapacity"] // 2400):  # one per file server
+    group_ids = params.get("SecurityGroupIds") or []
+    for _ in range(1 + params["StorageCapacity"] // 2400):  # one per file server
         said = f"Created by Amazon FSx, DO NOT DELETE: {number}"
         file_system["NetworkInterfaceIds"].append(
             network.hold_interface(call, subnet.id, group_ids, f"fsx/{number}", said)
         )
-    failure = call.world.faults.fails_later("fsx", "CreateFileSystem", number)
+    failure = call.state.faults.fails_later("fsx", "CreateFileSystem", number)
     end: dict[str, Any] = {"Lifecycle": "AVAILABLE"}
     if failure is not None:
         end = {
@@ -71,19 +71,19 @@ def _create(call: Call) -> dict[str, Any]:
                 "Message": failure.message or "The file system could not be created"
             },
         }
-    call.world.later(
+    call.state.later(
         "fsx.file_system.create",
         lambda: file_system.update(end) if file_system["Lifecycle"] == "CREATING" else None,
     )
     return {"FileSystem": file_system}
 
 
-def _checked(wish: dict[str, Any]) -> dict[str, Any]:
-    lustre = dict(wish.get("LustreConfiguration") or {})
+def _checked(params: dict[str, Any]) -> dict[str, Any]:
+    lustre = dict(params.get("LustreConfiguration") or {})
     kind = lustre.setdefault("DeploymentType", "SCRATCH_1")
     storage, capacity, throughput = (
-        wish.get("StorageType") or "SSD",
-        wish.get("StorageCapacity"),
+        params.get("StorageType") or "SSD",
+        params.get("StorageCapacity"),
         lustre.get("PerUnitStorageThroughput"),
     )
     if capacity is None:
@@ -106,7 +106,7 @@ def _checked(wish: dict[str, Any]) -> dict[str, Any]:
             f"Invalid capacity {capacity} for {kind} {storage}: use 1200, 2400, or a multiple of"
             f" {step}",
         )
-    if wish.get("FileSystemTypeVersion") not in (None, *VERSIONS):
+    if params.get("FileSystemTypeVersion") not in (None, *VERSIONS):
         raise AwsError(BAD, f"FileSystemTypeVersion must be one of {list(VERSIONS)}")
     if lustre.get("AutomaticBackupRetentionDays") and kind.startswith("SCRATCH"):
         raise AwsError(BAD, f"Automatic backups are not supported for {kind}")
@@ -126,7 +126,7 @@ def _fits(capacity: int, kind: str, storage: str, throughput: int | None) -> boo
 
 
 def _description(call: Call, lustre: dict[str, Any], subnet: Any) -> dict[str, Any]:
-    wish, number, kind = call.params, f"fs-{uuid.uuid4().hex[:17]}", lustre["DeploymentType"]
+    params, number, kind = call.params, f"fs-{uuid.uuid4().hex[:17]}", lustre["DeploymentType"]
     letters = "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(8))
     data = {key: lustre[key] for key in ("ImportPath", "ExportPath") if lustre.get(key)}
     automatic = 0 if kind.startswith("SCRATCH") else lustre.get("AutomaticBackupRetentionDays", 0)
@@ -136,17 +136,17 @@ def _description(call: Call, lustre: dict[str, Any], subnet: Any) -> dict[str, A
         "FileSystemId": number,
         "FileSystemType": "LUSTRE",
         "FileSystemTypeVersion": (
-            wish.get("FileSystemTypeVersion") or ("2.15" if kind == "PERSISTENT_2" else "2.10")
+            params.get("FileSystemTypeVersion") or ("2.15" if kind == "PERSISTENT_2" else "2.10")
         ),
         "Lifecycle": "CREATING",
-        "StorageCapacity": wish["StorageCapacity"],
-        "StorageType": wish.get("StorageType") or "SSD",
+        "StorageCapacity": params["StorageCapacity"],
+        "StorageType": params.get("StorageType") or "SSD",
         "VpcId": subnet.vpc_id,
         "SubnetIds": [subnet.id],
         "NetworkInterfaceIds": [],
         "DNSName": f"{number}.fsx.{call.region_name}.amazonaws.com",
         "ResourceARN": f"arn:aws:fsx:{call.region_name}:{ACCOUNT}:file-system/{number}",
-        "Tags": list(wish.get("Tags") or []),
+        "Tags": list(params.get("Tags") or []),
         "LustreConfiguration": {
             "WeeklyMaintenanceStartTime": "7:09:00",
             "DataCompressionType": "NONE",
@@ -176,7 +176,7 @@ def delete_file_system(call: Call) -> dict[str, Any]:
         raise AwsError(BAD, f"File system {number} is being created and cannot be deleted")
     if file_system["Lifecycle"] != "DELETING":
         file_system["Lifecycle"] = "DELETING"
-        call.world.later("fsx.file_system.delete", lambda: _gone(call, file_system))
+        call.state.later("fsx.file_system.delete", lambda: _gone(call, file_system))
     return {"FileSystemId": number, "Lifecycle": "DELETING", "LustreResponse": {}}
 
 
@@ -188,18 +188,18 @@ def _gone(call: Call, file_system: dict[str, Any]) -> None:
 
 
 def update_file_system(call: Call) -> dict[str, Any]:
-    file_system, wish = _find(call, call.params["FileSystemId"]), call.params
+    file_system, params = _find(call, call.params["FileSystemId"]), call.params
     if file_system["Lifecycle"] != "AVAILABLE":
         raise AwsError(
-            BAD, f"File system {wish['FileSystemId']} is in state {file_system['Lifecycle']}"
+            BAD, f"File system {params['FileSystemId']} is in state {file_system['Lifecycle']}"
         )
     lustre = {
         key: value
-        for key, value in (wish.get("LustreConfiguration") or {}).items()
+        for key, value in (params.get("LustreConfiguration") or {}).items()
         if key in MUTABLE
     }
     after = {
-        "StorageCapacity": wish.get("StorageCapacity") or file_system["StorageCapacity"],
+        "StorageCapacity": params.get("StorageCapacity") or file_system["StorageCapacity"],
         "StorageType": file_system["StorageType"],
         "LustreConfiguration": {**file_system["LustreConfiguration"], **lustre},
     }
@@ -207,7 +207,7 @@ def update_file_system(call: Call) -> dict[str, Any]:
         raise AwsError(BAD, "The storage capacity can only be increased")
     _checked(after)
     file_system["Lifecycle"] = "UPDATING"
-    call.world.later(
+    call.state.later(
         "fsx.file_system.create", lambda: file_system.update({**after, "Lifecycle": "AVAILABLE"})
     )
     return {"FileSystem": file_system}

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from moto.iam.models import iam_backends
 
+from playrunner.sandbox.aws.api.aws_state import ACCOUNT
 from playrunner.sandbox.aws.api.wire import AwsError, Call, Reply
-from playrunner.sandbox.aws.api.world import ACCOUNT
 
 
 def delete_policy(call: Call, moto: Callable[[], Reply]) -> Reply:

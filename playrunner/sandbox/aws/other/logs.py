@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from moto.logs.models import logs_backends
 
+from playrunner.sandbox.aws.api.aws_state import ACCOUNT
 from playrunner.sandbox.aws.api.wire import Call, Reply
-from playrunner.sandbox.aws.api.world import ACCOUNT
 
 
 def delete_log_group(call: Call, moto: Callable[[], Reply]) -> Reply:

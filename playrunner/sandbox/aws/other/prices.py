@@ -1,65 +1,18 @@
-"""A small price table, to rehearse what a plan costs: on-demand US dollars as published, not a
-quote."""
+"""The price table of the runner (playrunner/prices.json), to rehearse what a plan costs."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-DATED = "2025-06"
-SOURCE = (
-    "AWS public on-demand price lists for us-east-1 and us-west-2 (equal there for everything"
-    " listed), rounded"
-)
+from playrunner.project import PACKAGE
 
-INSTANCE_HOUR = {
-    "t3.micro": 0.0104,
-    "t3.small": 0.0208,
-    "t3.medium": 0.0416,
-    "t3.large": 0.0832,
-    "m5.large": 0.096,
-    "m5.xlarge": 0.192,
-    "m5.2xlarge": 0.384,
-    "c5.xlarge": 0.17,
-    "c5.2xlarge": 0.34,
-    "g4dn.xlarge": 0.526,
-    "g4dn.2xlarge": 0.752,
-    "g4dn.8xlarge": 2.176,
-    "g4dn.12xlarge": 3.912,
-    "g5.xlarge": 1.006,
-    "g5.2xlarge": 1.212,
-    "g5.12xlarge": 5.672,
-    "g5.48xlarge": 16.288,
-    "p4d.24xlarge": 21.9576,
-    "p4de.24xlarge": 27.4471,
-    "p5.48xlarge": 55.04,
-    "trn1.2xlarge": 1.3438,
-    "trn1.32xlarge": 21.50,
-    "trn1n.32xlarge": 24.78,
-    "trn2.48xlarge": 35.7608,
-}
-# Of the on-demand price; real spot prices move, so that a plan should not lean on this
-SPOT_SHARE = 0.4
+_TABLE = json.loads((PACKAGE / "prices.json").read_text())
+_AWS = _TABLE["aws"]
 
-OTHER = {
-    "eks.cluster.hour": 0.10,
-    "eks.cluster.extended_support.hour": 0.60,
-    "ec2.nat_gateway.hour": 0.045,
-    "ec2.public_ipv4.hour": 0.005,
-    "elb.load_balancer.hour": 0.0225,
-    "ebs.gp3.gb_month": 0.08,
-    "efs.standard.gb_month": 0.30,
-    "fsx.lustre.scratch_2.gb_month": 0.140,
-    "fsx.lustre.persistent_1.50.gb_month": 0.140,
-    "fsx.lustre.persistent_1.100.gb_month": 0.190,
-    "fsx.lustre.persistent_1.200.gb_month": 0.290,
-    "fsx.lustre.persistent_2.125.gb_month": 0.145,
-    "fsx.lustre.persistent_2.250.gb_month": 0.210,
-    "fsx.lustre.persistent_2.500.gb_month": 0.340,
-    "fsx.lustre.persistent_2.1000.gb_month": 0.600,
-    "s3.standard.gb_month": 0.023,
-    "ecr.storage.gb_month": 0.10,
-    "logs.storage.gb_month": 0.03,
-}
+DATED: str = _TABLE["dated"]
+REGIONS: tuple[str, ...] = tuple(_AWS["regions"])
+INSTANCE_HOUR: dict[str, float] = _AWS["instance_hour"]
 
 
 def table() -> dict[str, Any]:
@@ -67,8 +20,31 @@ def table() -> dict[str, Any]:
     return {
         "currency": "USD",
         "dated": DATED,
-        "source": SOURCE,
+        "source": _TABLE["source"],
         "instance_hour": INSTANCE_HOUR,
-        "spot_share": SPOT_SHARE,
-        "other": OTHER,
+        "spot_share": _AWS["spot_share"],
+        "other": _other(),
+    }
+
+
+def _other() -> dict[str, float]:
+    """Everything but machines, under names as AWS's own price lists have them."""
+    hour = _AWS["eks_control_plane_hour"]
+    lustre = {
+        f"fsx.lustre.{deployment.lower()}{'' if speed == '0' else f'.{speed}'}.gb_month": price
+        for deployment, by_speed in _AWS["lustre_gib"].items()
+        for speed, price in by_speed.items()
+    }
+    return {
+        "eks.cluster.hour": hour,
+        "eks.cluster.extended_support.hour": round(hour + _AWS["eks_extended_support_hour"], 4),
+        "ec2.nat_gateway.hour": _AWS["nat_gateway_hour"],
+        "ec2.public_ipv4.hour": _AWS["public_ipv4_hour"],
+        "elb.load_balancer.hour": _AWS["load_balancer_hour"]["application"],
+        "ebs.gp3.gb_month": _AWS["volume_gib"]["gp3"],
+        "efs.standard.gb_month": _AWS["efs_gib"]["regional"],
+        **lustre,
+        "s3.standard.gb_month": _AWS["bucket_gib"],
+        "ecr.storage.gb_month": _AWS["image_gib"],
+        "logs.storage.gb_month": _AWS["log_gib"],
     }

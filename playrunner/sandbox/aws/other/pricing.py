@@ -9,7 +9,6 @@ from typing import Any
 from playrunner.sandbox.aws.api.wire import AwsError, Call, page
 from playrunner.sandbox.aws.other import prices
 
-REGIONS = ("us-east-1", "us-west-2")
 LOCATIONS = {"us-east-1": "US East (N. Virginia)", "us-west-2": "US West (Oregon)"}
 
 
@@ -20,19 +19,25 @@ def get_products(call: Call) -> dict[str, Any]:
             "the sandbox's price list has AmazonEC2; the rest is at /_sandbox/prices",
             404,
         )
-    wanted = {one["Field"]: one["Value"] for one in call.params.get("Filters") or []}
+    wanted = {filter_["Field"]: filter_["Value"] for filter_ in call.params.get("Filters") or []}
     products = [
         _product(name, price, region)
         for name, price in prices.INSTANCE_HOUR.items()
-        for region in REGIONS
+        for region in prices.REGIONS
     ]
-    found = [
-        one
-        for one in products
-        if all(one["product"]["attributes"].get(field) == value for field, value in wanted.items())
+    matching = [
+        product
+        for product in products
+        if all(
+            product["product"]["attributes"].get(field) == value for field, value in wanted.items()
+        )
     ]
     answer = page(
-        [json.dumps(one) for one in found], call.params, "PriceList", "MaxResults", "NextToken"
+        [json.dumps(product) for product in matching],
+        call.params,
+        "PriceList",
+        "MaxResults",
+        "NextToken",
     )
     return {"FormatVersion": "aws_v1", **answer}
 

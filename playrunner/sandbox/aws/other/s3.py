@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from moto.s3.models import s3_backends
 
+from playrunner.sandbox.aws.api.aws_state import ACCOUNT
 from playrunner.sandbox.aws.api.wire import Call, Reply
-from playrunner.sandbox.aws.api.world import ACCOUNT
 
 
 def create_bucket(call: Call, moto: Callable[[], Reply]) -> Reply:

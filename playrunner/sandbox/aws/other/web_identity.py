@@ -11,8 +11,8 @@ from urllib.parse import unquote
 from moto.iam.models import iam_backends
 from moto.sts.models import sts_backends
 
+from playrunner.sandbox.aws.api.aws_state import ACCOUNT
 from playrunner.sandbox.aws.api.wire import AwsError, Call
-from playrunner.sandbox.aws.api.world import ACCOUNT
 from playrunner.sandbox.http import jwt
 
 ACTION = "sts:AssumeRoleWithWebIdentity"
@@ -24,8 +24,8 @@ SECONDS = 3600
 
 
 def assume_role_with_web_identity(call: Call) -> dict[str, Any]:
-    """The one call that nobody signs. It never reaches moto, which would look at other parts of the
-    request again."""
+    """The one call without a signature. It never reaches moto, which would look at other parts of
+    the request again."""
     claims = _claims(call, str(call.params.get("WebIdentityToken") or ""))
     if float(claims.get("exp") or 0) < time.time():
         raise AwsError(
@@ -45,9 +45,13 @@ def assume_role_with_web_identity(call: Call) -> dict[str, Any]:
     ):
         raise AwsError("AccessDenied", f"Not authorized to perform {ACTION}", 403)
     given = sts_backends[ACCOUNT]["aws"].assume_role(
-        region_name=call.region_name, role_session_name=str(call.params["RoleSessionName"]), role_arn=role.arn,
-        policy=str(call.params.get("Policy") or ""), duration=int(call.params.get("DurationSeconds") or SECONDS), external_id="",
-    )  # fmt: skip
+        region_name=call.region_name,
+        role_session_name=str(call.params["RoleSessionName"]),
+        role_arn=role.arn,
+        policy=str(call.params.get("Policy") or ""),
+        duration=int(call.params.get("DurationSeconds") or SECONDS),
+        external_id="",
+    )
     keys = {
         "AccessKeyId": given.access_key_id,
         "SecretAccessKey": given.secret_access_key,
@@ -90,7 +94,7 @@ def _statements(document: str) -> list[dict[str, Any]]:
 def _claims(call: Call, token: str) -> dict[str, Any]:
     """What a token of the sandbox's cluster says."""
     try:
-        return jwt.claims_of(token, call.world.root.joinpath(*PUBLIC_KEY))
+        return jwt.claims_of(token, call.state.root.joinpath(*PUBLIC_KEY))
     except OSError:
         raise AwsError(
             "InvalidIdentityToken", "No OpenIDConnect provider found in your account for this token"

@@ -1,10 +1,9 @@
 """The way from a real API server into the cluster: a proxy that finds the pods behind a service's
 address.
 
-An API server calls admission webhooks at the cluster address of their service, where nobody listens
-without kube-proxy. It is told (`playrunner.sandbox.kube.process.real`) to go through this proxy
-instead, which forwards to a ready pod of the service, and to nodes as is.
-"""
+An API server calls admission webhooks at the cluster address of their service, where nothing
+listens without kube-proxy. It is configured (`playrunner.sandbox.kube.process.real`) to use this
+proxy instead, which forwards to a ready pod of the service, and to nodes as is."""
 
 from __future__ import annotations
 
@@ -13,6 +12,7 @@ import ssl
 import threading
 from contextlib import suppress
 
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.pods import is_ready
 from playrunner.sandbox.kube.controllers.framework.resources import (
     ENDPOINTS,
@@ -21,7 +21,6 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     key_of,
     uid_of,
 )
-from playrunner.sandbox.kube.controllers.framework.world import World
 
 ADDRESS = "127.0.0.1"
 CONNECT_SECONDS = 10.0
@@ -32,15 +31,15 @@ class Egress:
     """Listens on the port that was chosen when the API server was started; on none beside an API
     that needs no proxy."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, context: ControllerContext) -> None:
+        self.context = context
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._tls.load_cert_chain(world.folder / "server.crt", world.folder / "server.key")
-        self._tls.load_verify_locations(world.folder / "ca.crt")
+        self._tls.load_cert_chain(context.folder / "server.crt", context.folder / "server.key")
+        self._tls.load_verify_locations(context.folder / "ca.crt")
         self._tls.verify_mode = ssl.CERT_REQUIRED
 
     def start(self) -> None:
-        known = self.world.folder / "egress-port"
+        known = self.context.folder / "egress-port"
         if known.exists():
             listener = socket.create_server((ADDRESS, int(known.read_text())), backlog=64)
             threading.Thread(
@@ -58,7 +57,7 @@ class Egress:
         try:
             client = self._tls.wrap_socket(accepted, server_side=True)
         except OSError:
-            return  # nobody with a certificate of ours
+            return  # no certificate of ours
         with client:
             try:
                 target = self._asked(client)
@@ -81,7 +80,7 @@ class Egress:
 
     def _meant(self, host: str, port: int) -> tuple[str, int]:
         """Where an address of the cluster really is."""
-        for service in self.world.see(SERVICES).all():
+        for service in self.context.see(SERVICES).all():
             if service["spec"].get("clusterIP") == host:
                 return self._behind(key_of(service), port, service["spec"].get("ports") or [])
         return host, port
@@ -89,14 +88,15 @@ class Egress:
     def _behind(
         self, key: tuple[str, str], port: int, ports: list[dict[str, object]]
     ) -> tuple[str, int]:
-        pods = {uid_of(pod): pod for pod in self.world.see(PODS).all(key[0]) if is_ready(pod)}
-        name = next((one.get("name") for one in ports if one["port"] == port), None)
-        for subset in (self.world.see(ENDPOINTS).get(*key) or {}).get("subsets") or ():
+        pods = {uid_of(pod): pod for pod in self.context.see(PODS).all(key[0]) if is_ready(pod)}
+        name = next((entry.get("name") for entry in ports if entry["port"] == port), None)
+        for subset in (self.context.see(ENDPOINTS).get(*key) or {}).get("subsets") or ():
             inner = next(
-                (one["port"] for one in subset.get("ports") or () if one.get("name") == name), port
+                (entry["port"] for entry in subset.get("ports") or () if entry.get("name") == name),
+                port,
             )
-            for one in subset.get("addresses") or ():
-                pod = pods.get((one.get("targetRef") or {}).get("uid", ""))
+            for address in subset.get("addresses") or ():
+                pod = pods.get((address.get("targetRef") or {}).get("uid", ""))
                 if pod is not None:
                     return str(pod["status"]["podIP"]), int(inner)
         raise ValueError(f"no pod is behind {key}")

@@ -16,7 +16,7 @@ ADDRESS = "127.0.0.1"
 
 
 def start(folder: Path) -> None:
-    """Listen on the port that the API server was told; do nothing beside one that was told none."""
+    """Listen on the port that the API server is configured with; do nothing where it has none."""
     port = folder / "token-review-port"
     if port.exists():
         server = _Server(folder, int(port.read_text()))
@@ -39,7 +39,7 @@ class _Server(ThreadingHTTPServer):
         try:
             secured = self.tls.wrap_socket(request, server_side=True)
         except OSError:
-            return  # nobody with a certificate of ours
+            return  # no certificate of ours
         with secured:
             _Review(secured, client_address, self)
 

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Callable
 from typing import Any
 
 from playrunner.sandbox.kube.http import discovery, openapi, reviews, subresources, tables
 from playrunner.sandbox.kube.http.authentication import Authentication, is_open
+from playrunner.sandbox.kube.http.listing import page, selected
 from playrunner.sandbox.kube.http.routes import Route, route
 from playrunner.sandbox.kube.http.watching import watch
-from playrunner.sandbox.kube.schema.messages import Reply, Request, Stream, Upgrade
+from playrunner.sandbox.kube.http.write_requests import apply_document, write_options
 from playrunner.sandbox.kube.schema.problems import (
     Refusal,
     bad_request,
-    expired,
     method_not_allowed,
     not_found,
 )
 from playrunner.sandbox.kube.schema.structure import Shaping
 from playrunner.sandbox.kube.store import apply, events
 from playrunner.sandbox.kube.store.cluster import VERSION, Cluster
-from playrunner.sandbox.kube.store.deletion import Farewell, delete
+from playrunner.sandbox.kube.store.deletion import DeleteOptions, delete
 from playrunner.sandbox.kube.store.patches import json_patch, merge_patch
 from playrunner.sandbox.kube.store.store import Object
 from playrunner.sandbox.kube.store.strategic import strategic_patch
-from playrunner.sandbox.kube.store.write_options import Way
+from playrunner.sandbox.kube.store.write_options import WriteOptions
 from playrunner.sandbox.kube.store.write_path import Writer
-from playrunner.sandbox.kube.wire.selectors import Matches, by_fields, by_labels
+from playrunner.sandbox.kube.wire.messages import Reply, Request, Stream, Upgrade
 
 Answer = Reply | Stream | Upgrade
 
@@ -41,7 +39,7 @@ class Api:
         self.writer = Writer(cluster)
 
     def answer(self, request: Request) -> Answer:
-        """To somebody who was let in. Any refusal is raised."""
+        """To an authenticated client. Refusals are raised."""
         if request.path in ("/version", "/version/"):
             return Reply(VERSION)
         if is_open(request.path):
@@ -76,10 +74,10 @@ class Api:
         found = self.cluster.store.get(at.kind.stored_as, at.place)
         if found is None:
             raise not_found(at.kind, at.name)
-        return self._shown(at, request, [found], one=True)
+        return self._shown(at, request, [found], single=True)
 
     def _list(self, at: Route, request: Request) -> Answer:
-        matches = _chosen(at, request)
+        matches = selected(at, request)
         if at.watch or request.flag("watch"):
             as_table = tables.wanted(request)
 
@@ -90,7 +88,7 @@ class Api:
             return Stream(pieces, "application/json;stream=watch")
         there, version = self.cluster.store.list(at.kind.stored_as, at.namespace)
         there = [one for one in there if matches(one)]
-        there, metadata = _page(there, version, request)
+        there, metadata = page(there, version, request)
         return self._shown(at, request, there, metadata=metadata)
 
     def _shown(
@@ -99,14 +97,18 @@ class Api:
         request: Request,
         there: list[Object],
         *,
-        one: bool = False,
+        single: bool = False,
         metadata: Any = None,
         code: int = 200,
-        way: Way | None = None,
+        options: WriteOptions | None = None,
     ) -> Reply:
         headers = (
-            {"Warning": ", ".join(f'299 - "{text}"'.replace("\n", " ") for text in way.warnings)}
-            if way and way.warnings
+            {
+                "Warning": ", ".join(
+                    f'299 - "{text}"'.replace("\n", " ") for text in options.warnings
+                )
+            }
+            if options and options.warnings
             else {}
         )
         there = [events.served(at.kind, each) for each in there]
@@ -117,7 +119,7 @@ class Api:
             )
         if tables.metadata_only(request):
             there = [tables.only_metadata(each) for each in there]
-        if one:
+        if single:
             return Reply(there[0], code, headers=headers)
         listed = [
             {name: value for name, value in each.items() if name not in ("apiVersion", "kind")}
@@ -137,12 +139,12 @@ class Api:
     def _create(self, at: Route, request: Request) -> Answer:
         if at.kind.namespaced and not at.namespace:
             raise method_not_allowed()
-        way = _way(request)
-        made = self.writer.create(at.kind, at.namespace, request.document(), way)
-        return self._shown(at, request, [made], one=True, code=201, way=way)
+        options = write_options(request)
+        made = self.writer.create(at.kind, at.namespace, request.document(), options)
+        return self._shown(at, request, [made], single=True, code=201, options=options)
 
     def _put(self, at: Route, request: Request) -> Answer:
-        body, way = request.document(), _way(request, at.subresource)
+        body, options = request.document(), write_options(request, at.subresource)
         if (
             not isinstance(body, dict)
             or (body.get("metadata") or {}).get("name", at.name) != at.name
@@ -151,23 +153,23 @@ class Api:
             raise bad_request(
                 f"the name of the object ({given}) does not match the name on the URL ({at.name})"
             )
-        changed = self.writer.change(at.kind, at.place, lambda live: body, way, replaces=True)
-        return self._shown(at, request, [changed], one=True, way=way)
+        changed = self.writer.change(at.kind, at.place, lambda live: body, options, replaces=True)
+        return self._shown(at, request, [changed], single=True, options=options)
 
     def _patch(self, at: Route, request: Request) -> Answer:
         form = request.headers.get("Content-Type", "").split(";")[0].strip()
         if form in ("application/apply-patch+yaml", "application/apply-patch+cbor"):
             return self._apply(at, request)
-        patch, way = request.document(), _way(request, at.subresource)
+        patch, options = request.document(), write_options(request, at.subresource)
 
         def patched(live: Object) -> Object:
             live = events.served(at.kind, live)
             if form == "application/json-patch+json":
-                found: Object = json_patch(live, patch)
+                result: Object = json_patch(live, patch)
             elif form == "application/merge-patch+json":
-                found = merge_patch(live, patch)
+                result = merge_patch(live, patch)
             elif form == "application/strategic-merge-patch+json" and not at.kind.custom:
-                found = strategic_patch(live, patch, events.schema(at.kind))
+                result = strategic_patch(live, patch, events.schema(at.kind))
             else:
                 known = (
                     "application/json-patch+json, application/merge-patch+json,"
@@ -178,10 +180,10 @@ class Api:
                     f" include: {known}"
                 )
                 raise Refusal(415, "UnsupportedMediaType", why)
-            return found
+            return result
 
-        changed = self.writer.change(at.kind, at.place, patched, way)
-        return self._shown(at, request, [changed], one=True, way=way)
+        changed = self.writer.change(at.kind, at.place, patched, options)
+        return self._shown(at, request, [changed], single=True, options=options)
 
     def _apply(self, at: Route, request: Request) -> Answer:
         if not request.option("fieldManager"):
@@ -190,34 +192,39 @@ class Api:
                 " for apply patch"
             )
             raise Refusal(422, "Invalid", why)
-        wanted = _yaml(request)
-        way = _way(request, at.subresource, operation="Apply")
+        wanted = apply_document(request)
+        options = write_options(request, at.subresource, operation="Apply")
         wanted = self._typed(at, wanted)
         force = request.flag("force")
 
         def applied(live: Object) -> Object:
             live = events.served(at.kind, live)
-            return apply.applied(live, wanted, at.kind.schema, way.owner(at.kind), force=force)
+            return apply.applied(live, wanted, at.kind.schema, options.owner(at.kind), force=force)
 
         if self.cluster.store.get(at.kind.stored_as, at.place) is None:
             if at.subresource:
                 raise not_found(at.kind, at.name)
             if (wanted.get("metadata") or {}).get("uid"):
-                raise Refusal(409, "Conflict", f'Operation cannot be fulfilled on {at.kind.qualified} "{at.name}": uid mismatch: '
-                                               "the provided object specified uid, and no existing object was found")  # fmt: skip
+                raise Refusal(
+                    409,
+                    "Conflict",
+                    f'Operation cannot be fulfilled on {at.kind.qualified} "{at.name}":'
+                    " uid mismatch: the provided object specified uid, and no existing object was"
+                    " found",
+                )
             base = {
                 "apiVersion": at.kind.api_version,
                 "kind": at.kind.kind,
                 "metadata": {"name": at.name},
             }
             try:
-                made = self.writer.create(at.kind, at.namespace, applied(base), way)
-                return self._shown(at, request, [made], one=True, code=201, way=way)
+                made = self.writer.create(at.kind, at.namespace, applied(base), options)
+                return self._shown(at, request, [made], single=True, code=201, options=options)
             except Refusal as refusal:
                 if refusal.reason != "AlreadyExists":
                     raise
-        changed = self.writer.change(at.kind, at.place, applied, way)
-        return self._shown(at, request, [changed], one=True, way=way)
+        changed = self.writer.change(at.kind, at.place, applied, options)
+        return self._shown(at, request, [changed], single=True, options=options)
 
     def _typed(self, at: Route, wanted: Any) -> Object:
         """What is applied, in the shape of its kind; nothing that the kind does not know can be
@@ -250,106 +257,26 @@ class Api:
         return shaped
 
     def _delete(self, at: Route, request: Request) -> Answer:
-        farewell = Farewell.of(request.document(), request.query)
-        found = delete(self.cluster, at.kind, at.place, farewell)
+        options = DeleteOptions.of(request.document(), request.query)
+        found = delete(self.cluster, at.kind, at.place, options)
         return Reply(events.served(at.kind, found) if found["kind"] == at.kind.kind else found)
 
     def _delete_many(self, at: Route, request: Request) -> Answer:
         if "deletecollection" not in at.kind.verbs:
             raise method_not_allowed()
-        farewell = Farewell.of(request.document(), request.query)
-        matches = _chosen(at, request)
+        options = DeleteOptions.of(request.document(), request.query)
+        matches = selected(at, request)
         there, version = self.cluster.store.list(at.kind.stored_as, at.namespace)
-        chosen = [one for one in there if matches(one)]
-        for one in chosen:
+        chosen = [obj for obj in there if matches(obj)]
+        for obj in chosen:
             try:
                 delete(
                     self.cluster,
                     at.kind,
-                    (one["metadata"].get("namespace", ""), one["metadata"]["name"]),
-                    farewell,
+                    (obj["metadata"].get("namespace", ""), obj["metadata"]["name"]),
+                    options,
                 )
             except Refusal as refusal:
                 if refusal.code != 404:
                     raise
         return self._shown(at, request, chosen, metadata={"resourceVersion": str(version)})
-
-
-def _chosen(at: Route, request: Request) -> Matches:
-    labels = by_labels(request.option("labelSelector"))
-    fields = by_fields(request.option("fieldSelector"), at.kind.plural, at.kind.custom)
-    return lambda one: (
-        (not at.name or one["metadata"]["name"] == at.name) and labels(one) and fields(one)
-    )
-
-
-def _page(
-    there: list[Object], version: int, request: Request
-) -> tuple[list[Object], dict[str, Any]]:
-    """One page of a list; where it goes on is told by a token that remembers the version of the
-    first page."""
-    limit, token = request.number("limit"), request.option("continue")
-    start: list[str] = []
-    if token:
-        try:
-            held = json.loads(base64.urlsafe_b64decode(token))
-            version, start = held["rv"], held["start"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise bad_request("continue key is not valid") from error
-        if version < 0:
-            raise expired(version, 0)
-        there = [
-            one
-            for one in there
-            if [one["metadata"].get("namespace", ""), one["metadata"]["name"]] > start
-        ]
-    metadata: dict[str, Any] = {"resourceVersion": str(version)}
-    if limit and len(there) > limit:
-        last = there[limit - 1]["metadata"]
-        held = {"rv": version, "start": [last.get("namespace", ""), last["name"]]}
-        metadata["continue"] = base64.urlsafe_b64encode(json.dumps(held).encode()).decode()
-        if not request.option("labelSelector") and not request.option("fieldSelector"):
-            metadata["remainingItemCount"] = len(there) - limit
-        there = there[:limit]
-    return there, metadata
-
-
-def _way(request: Request, subresource: str = "", operation: str = "Update") -> Way:
-    dry_run = request.option("dryRun")
-    if dry_run not in ("", "All"):
-        raise Refusal(
-            422,
-            "Invalid",
-            f'invalid: dryRun: Unsupported value: "{dry_run}": supported values: "All"',
-        )
-    validation = request.option("fieldValidation", "Warn")
-    if validation not in ("Ignore", "Warn", "Strict"):
-        raise Refusal(
-            422,
-            "Invalid",
-            f'invalid: fieldValidation: Unsupported value: "{validation}": supported values:'
-            ' "Ignore", "Strict", "Warn"',
-        )
-    return Way(
-        request.manager,
-        operation,
-        subresource,
-        bool(dry_run),
-        validation,
-        owned=operation == "Apply",
-    )
-
-
-def _yaml(request: Request) -> Any:
-    """An apply patch is YAML, and most often JSON."""
-    if request.body[:1] == b"{":
-        try:
-            return json.loads(request.body)
-        except ValueError as error:
-            raise bad_request(f"error decoding YAML: {error}") from error
-    import yaml
-
-    try:
-        return yaml.safe_load(request.body)
-    except yaml.YAMLError as error:
-        raise bad_request(f"error decoding YAML: {error}") from error

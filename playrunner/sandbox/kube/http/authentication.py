@@ -1,4 +1,4 @@
-"""Who may ask this API: whoever has its token, a token of a cloud or of a service account, or an
+"""Who may use this API: clients with its token, a token of a cloud or of a service account, or an
 administrator's certificate."""
 
 from __future__ import annotations
@@ -7,9 +7,9 @@ import hmac
 from pathlib import Path
 from typing import Any
 
-from playrunner.sandbox.kube.http.accounts import Accounts
 from playrunner.sandbox.kube.http.cloud_tokens import CloudTokens
-from playrunner.sandbox.kube.schema.messages import Request
+from playrunner.sandbox.kube.store.accounts import Accounts
+from playrunner.sandbox.kube.wire.messages import Request
 
 ADMINISTRATORS = "system:masters"
 _OPEN = (

@@ -16,7 +16,7 @@ from playrunner.sandbox.gcp import auth
 from playrunner.sandbox.http.control_client import ask
 
 EKS_PREFIX = "k8s-aws-v1."
-REMEMBERED_SECONDS = 10.0  # so that not every request asks AWS, too
+REMEMBERED_SECONDS = 10.0  # so that not every request asks AWS
 _MOST = 256
 _LONGEST = 16384  # no token is longer; a header may be
 

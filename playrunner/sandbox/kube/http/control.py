@@ -1,5 +1,5 @@
-"""`/_sandbox/...`: how a rehearsal or a test steers the pretend Kubernetes API, and asks what was
-called."""
+"""`/_sandbox/...`: control of the pretend Kubernetes API, for rehearsals and tests, and the record
+of calls."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from playrunner.sandbox.faults import BadFault, Fault
 from playrunner.sandbox.kube.http.routes import route
 from playrunner.sandbox.kube.schema.kinds import Kinds
-from playrunner.sandbox.kube.schema.messages import Reply, Request
 from playrunner.sandbox.kube.schema.problems import Refusal
 from playrunner.sandbox.kube.store.cluster import Cluster, Settings
+from playrunner.sandbox.kube.wire.messages import Reply, Request
 
 if TYPE_CHECKING:
     from playrunner.sandbox.kube.http.api import Api
@@ -88,8 +88,8 @@ def _faults(cluster: Cluster, request: Request) -> Any:
 
 
 def _add_faults(cluster: Cluster, request: Request) -> Any:
-    wish = request.document()
-    cluster.faults.add(wish if isinstance(wish, list) else [wish])
+    body = request.document()
+    cluster.faults.add(body if isinstance(body, list) else [body])
     return _faults(cluster, request)
 
 
@@ -112,13 +112,13 @@ def _settings(cluster: Cluster, request: Request) -> Any:
 
 
 def _change_settings(cluster: Cluster, request: Request) -> Any:
-    wish = request.document() or {}
+    body = request.document() or {}
     known = {one.name for one in fields(Settings)}
-    if unknown := sorted(set(wish) - known):
+    if unknown := sorted(set(body) - known):
         raise ValueError(
-            f"there is no setting {', '.join(unknown)}; there are: {', '.join(sorted(known))}"
+            f"unknown setting {', '.join(unknown)}; valid are: {', '.join(sorted(known))}"
         )
-    for name, value in wish.items():
+    for name, value in body.items():
         setattr(cluster.settings, name, value)
     return asdict(cluster.settings)
 

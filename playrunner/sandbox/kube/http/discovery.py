@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from playrunner.sandbox.kube.schema.kinds import Kind, Kinds
-from playrunner.sandbox.kube.schema.messages import Reply, Request
+from playrunner.sandbox.kube.wire.messages import Reply, Request
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _SUBRESOURCES: dict[
@@ -84,36 +84,36 @@ def _of(kinds: Kinds, group: str, version: str) -> list[Kind]:
 
 
 def _resources(kinds: Kinds, group: str, version: str) -> dict[str, Any]:
-    found = []
-    for one in _of(kinds, group, version):
+    resources = []
+    for served in _of(kinds, group, version):
         entry: dict[str, Any] = {
-            "name": one.plural,
-            "singularName": one.singular,
-            "namespaced": one.namespaced,
-            "kind": one.kind,
+            "name": served.plural,
+            "singularName": served.singular,
+            "namespaced": served.namespaced,
+            "kind": served.kind,
         }
-        entry["verbs"] = list(one.verbs)
-        if one.short_names:
-            entry["shortNames"] = list(one.short_names)
-        if one.categories:
-            entry["categories"] = list(one.categories)
-        found.append(entry)
-        for name, (body_group, body_version, kind, verbs) in _below(one):
+        entry["verbs"] = list(served.verbs)
+        if served.short_names:
+            entry["shortNames"] = list(served.short_names)
+        if served.categories:
+            entry["categories"] = list(served.categories)
+        resources.append(entry)
+        for name, (body_group, body_version, kind, verbs) in _below(served):
             below = {
-                "name": f"{one.plural}/{name}",
+                "name": f"{served.plural}/{name}",
                 "singularName": "",
-                "namespaced": one.namespaced,
+                "namespaced": served.namespaced,
                 "kind": kind,
                 "verbs": list(verbs),
             }
             if body_version:
                 below |= {"group": body_group, "version": body_version}
-            found.append(below)
+            resources.append(below)
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",
         "groupVersion": f"{group}/{version}" if group else version,
-        "resources": found,
+        "resources": resources,
     }
 
 
@@ -129,16 +129,20 @@ def _aggregated(kinds: Kinds, group: str) -> dict[str, Any]:
     versions = []
     for version in kinds.versions()[group]:
         resources = []
-        for one in _of(kinds, group, version):
+        for served in _of(kinds, group, version):
             entry: dict[str, Any] = {
-                "resource": one.plural,
-                "responseKind": {"group": one.group, "version": one.version, "kind": one.kind},
-                "scope": "Namespaced" if one.namespaced else "Cluster",
-                "singularResource": one.singular,
-                "verbs": list(one.verbs),
+                "resource": served.plural,
+                "responseKind": {
+                    "group": served.group,
+                    "version": served.version,
+                    "kind": served.kind,
+                },
+                "scope": "Namespaced" if served.namespaced else "Cluster",
+                "singularResource": served.singular,
+                "verbs": list(served.verbs),
             }
-            entry |= {"shortNames": list(one.short_names)} if one.short_names else {}
-            entry |= {"categories": list(one.categories)} if one.categories else {}
+            entry |= {"shortNames": list(served.short_names)} if served.short_names else {}
+            entry |= {"categories": list(served.categories)} if served.categories else {}
             below = [
                 {
                     "subresource": name,
@@ -149,7 +153,7 @@ def _aggregated(kinds: Kinds, group: str) -> dict[str, Any]:
                     },
                     "verbs": list(verbs),
                 }
-                for name, (body_group, body_version, kind, verbs) in _below(one)
+                for name, (body_group, body_version, kind, verbs) in _below(served)
             ]
             entry |= {"subresources": below} if below else {}
             resources.append(entry)

@@ -1,5 +1,5 @@
-"""A stand-in kubelet: what an API server, pretend or real, asks a node about its pods. Whoever runs
-the pods starts one."""
+"""A stand-in kubelet: what an API server, pretend or real, asks a node about its pods. The process
+that runs the pods starts one."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.sandbox.kube.http import podstreams
-from playrunner.sandbox.kube.schema.messages import Reply, Request, Stream, Upgrade
 from playrunner.sandbox.kube.schema.problems import Refusal
+from playrunner.sandbox.kube.wire.messages import Reply, Request, Stream, Upgrade
 from playrunner.sandbox.kube.wire.runtime import Pod, PodRuntime
 
 ADDRESS = "127.0.0.1"
@@ -44,7 +44,8 @@ class Kubelet(ThreadingHTTPServer):
         folder: Path,
         port: int = 0,
     ) -> None:
-        """`find` gives a pod by namespace and name; `folder` has ca.crt, server.crt and server.key."""
+        """`find` gives a pod by namespace and name; `folder` has ca.crt, server.crt and
+        server.key."""
         self.runtime, self.find = runtime, find
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.tls.load_cert_chain(folder / "server.crt", folder / "server.key")

@@ -7,15 +7,17 @@ from typing import Any
 
 from playrunner.sandbox.kube.http.openapi_protobuf import encoded
 from playrunner.sandbox.kube.schema.kinds import Kind, Kinds
-from playrunner.sandbox.kube.schema.messages import Reply, Request
 from playrunner.sandbox.kube.schema.problems import no_such_path
 from playrunner.sandbox.kube.schema.schema import Schema, definitions
+from playrunner.sandbox.kube.wire.messages import Reply, Request
 
 _PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _PATCHES = [
-    "application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
     "application/apply-patch+yaml",
-]  # fmt: skip
+]
 
 
 def answer(kinds: Kinds, request: Request) -> Reply | None:
@@ -27,15 +29,15 @@ def answer(kinds: Kinds, request: Request) -> Reply | None:
             return Reply(encoded(document), content_type=_PROTOBUF)
         return Reply(document)
     if path == "/openapi/v3":
-        served = {(one.group, one.version): one for one in kinds.all()}
+        served = {(kind.group, kind.version): kind for kind in kinds.all()}
         paths = {
-            _base(one)[1:]: {"serverRelativeURL": f"/openapi/v3{_base(one)}"}
-            for one in served.values()
+            _base(kind)[1:]: {"serverRelativeURL": f"/openapi/v3{_base(kind)}"}
+            for kind in served.values()
         }
         return Reply({"paths": paths})
     if path.startswith("/openapi/v3/"):
         base = path.removeprefix("/openapi/v3")
-        chosen = [one for one in kinds.all() if _base(one) == base]
+        chosen = [kind for kind in kinds.all() if _base(kind) == base]
         if not chosen:
             raise no_such_path()
         document = _document(chosen, "#/components/schemas/")
@@ -49,9 +51,9 @@ def _base(kind: Kind) -> str:
 
 
 def _document(kinds: list[Kind], prefix: str) -> dict[str, Any]:
-    found: dict[str, Schema] = {}
+    schemas: dict[str, Schema] = {}
     for name, schema in definitions().items():
-        found[_full_name(name)] = _published(schema, prefix)
+        schemas[_full_name(name)] = _published(schema, prefix)
     for kind in kinds:
         name = (
             _full_name(kind.type_name)
@@ -59,9 +61,9 @@ def _document(kinds: list[Kind], prefix: str) -> dict[str, Any]:
             else ".".join([*reversed(kind.group.split(".")), kind.version, kind.kind])
         )
         if kind.custom:
-            found[name] = _published(kind.schema, prefix)
+            schemas[name] = _published(kind.schema, prefix)
         gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
-        found[name] = {**found[name], "x-kubernetes-group-version-kind": [gvk]}
+        schemas[name] = {**schemas[name], "x-kubernetes-group-version-kind": [gvk]}
     paths = {
         _object_path(kind): _operations(kind, prefix.startswith("#/components"))
         for kind in kinds
@@ -71,7 +73,7 @@ def _document(kinds: list[Kind], prefix: str) -> dict[str, Any]:
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": "v1.33.0"},
         "paths": paths,
-        "definitions": found,
+        "definitions": schemas,
     }
 
 
@@ -114,7 +116,8 @@ def _members(properties: dict[str, Schema], prefix: str) -> dict[str, Schema]:
 
 
 def _object_path(kind: Kind) -> str:
-    return f"{_base(kind)}/{'namespaces/{namespace}/' if kind.namespaced else ''}{kind.plural}/{{name}}"
+    namespaces = "namespaces/{namespace}/" if kind.namespaced else ""
+    return f"{_base(kind)}/{namespaces}{kind.plural}/{{name}}"
 
 
 def _operations(kind: Kind, third: bool) -> dict[str, Any]:

@@ -32,8 +32,8 @@ def encoded(document: dict[str, Any]) -> bytes:
 def _path_item(item: dict[str, Any]) -> bytes:
     patch = item["patch"]
     parameters = b"".join(
-        _message(8, _message(1, _message(2, _message(3, _parameter(one)))))
-        for one in patch["parameters"]
+        _message(8, _message(1, _message(2, _message(3, _parameter(item_value)))))
+        for item_value in patch["parameters"]
     )
     response = _message(1, _named("200", _message(1, _text(1, "OK"))))
     extensions = b"".join(
@@ -41,7 +41,7 @@ def _path_item(item: dict[str, Any]) -> bytes:
         for name, value in patch.items()
         if name.startswith("x-")
     )
-    consumes = b"".join(_text(7, one) for one in patch["consumes"])
+    consumes = b"".join(_text(7, item_value) for item_value in patch["consumes"])
     return _message(
         8,
         _text(5, patch["operationId"]) + consumes + parameters + _message(9, response) + extensions,
@@ -52,36 +52,38 @@ def _parameter(one: dict[str, Any]) -> bytes:
     return _text(2, one["in"]) + _text(4, one["name"]) + _text(6, one["type"])
 
 
-def _schema(one: dict[str, Any]) -> bytes:
-    if "$ref" in one:
-        return _text(1, one["$ref"])
+def _schema(schema: dict[str, Any]) -> bytes:
+    if "$ref" in schema:
+        return _text(1, schema["$ref"])
     parts = [
-        _text(number, one[name])
+        _text(number, schema[name])
         for name, number in _TEXTS.items()
-        if isinstance(one.get(name), str)
+        if isinstance(schema.get(name), str)
     ]
-    parts += [_double(number, one[name]) for name, number in _DOUBLES.items() if name in one]
-    parts += [_number(number, int(one[name])) for name, number in _NUMBERS.items() if name in one]
-    parts += [_text(19, name) for name in one.get("required", ())]
-    if isinstance(one.get("additionalProperties"), dict):
-        parts.append(_message(21, _message(1, _schema(one["additionalProperties"]))))
-    if one.get("type"):
-        parts.append(_message(22, _text(1, one["type"])))
-    if isinstance(one.get("items"), dict):
-        parts.append(_message(23, _message(1, _schema(one["items"]))))
-    if one.get("properties"):
+    parts += [_double(number, schema[name]) for name, number in _DOUBLES.items() if name in schema]
+    parts += [
+        _number(number, int(schema[name])) for name, number in _NUMBERS.items() if name in schema
+    ]
+    parts += [_text(19, name) for name in schema.get("required", ())]
+    if isinstance(schema.get("additionalProperties"), dict):
+        parts.append(_message(21, _message(1, _schema(schema["additionalProperties"]))))
+    if schema.get("type"):
+        parts.append(_message(22, _text(1, schema["type"])))
+    if isinstance(schema.get("items"), dict):
+        parts.append(_message(23, _message(1, _schema(schema["items"]))))
+    if schema.get("properties"):
         parts.append(
             _message(
                 25,
                 b"".join(
                     _message(1, _named(name, _schema(inner)))
-                    for name, inner in one["properties"].items()
+                    for name, inner in schema["properties"].items()
                 ),
             )
         )
     parts += [
         _message(31, _named_any(name, value))
-        for name, value in one.items()
+        for name, value in schema.items()
         if name.startswith("x-")
     ]
     return b"".join(parts)
@@ -117,10 +119,10 @@ def _double(number: int, value: float) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    found = bytearray()
+    encoded = bytearray()
     value &= (1 << 64) - 1
     while value > 127:
-        found.append(value & 127 | 128)
+        encoded.append(value & 127 | 128)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    encoded.append(value)
+    return bytes(encoded)

@@ -1,8 +1,7 @@
-"""Logs of pods, commands in them and connections to them, between a client and whoever runs the
-pods.
+"""Logs of pods, commands in them and connections to them, between a client and the pod runtime.
 
-Nothing here knows of the API: a stand-in kubelet below a real API server is asked the same things
-in the same forms.
+Nothing here depends on the API: the kubelet below a real API server gets the same requests in the
+same forms.
 """
 
 from __future__ import annotations
@@ -13,18 +12,18 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from playrunner.sandbox.kube.schema.messages import Request, Stream, Upgrade
 from playrunner.sandbox.kube.schema.problems import Refusal, bad_request
 from playrunner.sandbox.kube.wire import spdy, websockets
 from playrunner.sandbox.kube.wire.channels import Channels, pump
-from playrunner.sandbox.kube.wire.runtime import LogWish, Pod, PodRuntime, Session
+from playrunner.sandbox.kube.wire.messages import Request, Stream, Upgrade
+from playrunner.sandbox.kube.wire.runtime import LogOptions, Pod, PodRuntime, Session, container_of
 from playrunner.sandbox.kube.wire.spdy import Spdy, SpdyChannels
 from playrunner.sandbox.kube.wire.websockets import WebSocket
 
 
 def log(runtime: PodRuntime, pod: Pod, request: Request) -> Stream:
     """The log of a container, as far as it goes or as it grows."""
-    wish = LogWish(
+    options = LogOptions(
         container_of(pod, request),
         request.flag("follow"),
         request.number("tailLines"),
@@ -33,23 +32,7 @@ def log(runtime: PodRuntime, pod: Pod, request: Request) -> Stream:
         request.flag("timestamps"),
         request.number("limitBytes"),
     )
-    return Stream(runtime.logs(pod, wish), "text/plain")
-
-
-def container_of(pod: Pod, request: Request) -> str:
-    """The container asked for; it may be left out where there is only one."""
-    names = [one["name"] for one in pod["spec"].get("containers", ())]
-    others = [one["name"] for one in pod["spec"].get("initContainers", ())]
-    asked = request.option("container")
-    pod_name = pod["metadata"]["name"]
-    if not asked and len(names) > 1:
-        raise bad_request(
-            f"a container name must be specified for pod {pod_name}, choose one of:"
-            f" [{' '.join(names)}]"
-        )
-    if asked and asked not in names + others:
-        raise bad_request(f"container {asked} is not valid for pod {pod_name}")
-    return asked or names[0]
+    return Stream(runtime.logs(pod, options), "text/plain")
 
 
 def execute(runtime: PodRuntime, pod: Pod, request: Request) -> Upgrade:

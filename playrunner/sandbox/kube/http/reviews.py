@@ -7,9 +7,9 @@ from typing import Any
 
 from playrunner.sandbox.kube.http.authentication import Authentication
 from playrunner.sandbox.kube.schema.kinds import Kind
-from playrunner.sandbox.kube.schema.messages import Reply, Request
 from playrunner.sandbox.kube.schema.problems import bad_request, method_not_allowed
 from playrunner.sandbox.kube.store.webhooks import USER
+from playrunner.sandbox.kube.wire.messages import Reply, Request
 
 
 def answer(kind: Kind, request: Request, authentication: Authentication) -> Reply:

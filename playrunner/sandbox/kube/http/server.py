@@ -19,14 +19,14 @@ from typing import Any
 
 from playrunner.sandbox.faults import Fault
 from playrunner.sandbox.kube.http import control
-from playrunner.sandbox.kube.http.accounts import Accounts
 from playrunner.sandbox.kube.http.api import Answer, Api
 from playrunner.sandbox.kube.http.authentication import Authentication, groups_of
-from playrunner.sandbox.kube.schema.messages import Reply, Request, Stream, Upgrade
 from playrunner.sandbox.kube.schema.problems import Refusal, unauthorized
-from playrunner.sandbox.kube.store.builtin_controllers import Housekeeper
+from playrunner.sandbox.kube.store.accounts import Accounts
+from playrunner.sandbox.kube.store.builtin_controllers import BuiltinControllers
 from playrunner.sandbox.kube.store.cluster import Cluster
 from playrunner.sandbox.kube.store.kubelet_proxy import Nodes
+from playrunner.sandbox.kube.wire.messages import Reply, Request, Stream, Upgrade
 from playrunner.sandbox.state import write_file
 
 ADDRESS = "127.0.0.1"
@@ -53,8 +53,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def serve(cluster: Cluster, folder: Path, port: int) -> Server:
-    """A server ready to run, its housekeeper at work."""
-    Housekeeper(cluster).start()
+    """A server ready to run, its built-in controllers started."""
+    BuiltinControllers(cluster).start()
     cluster.nodes = Nodes(cluster.store, folder)
     cluster.certificate = folder / "server.crt", folder / "server.key"
     cluster.accounts = Accounts(
@@ -85,7 +85,7 @@ class Server(ThreadingHTTPServer):
         super().__init__((ADDRESS, port), Handler)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """The handshake, in the connection's own thread: a client that dawdles holds up nobody."""
+        """The handshake, in the connection's own thread: a slow client delays no other."""
         if self.api.cluster.away:
             request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
             return
@@ -163,9 +163,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.server.api.answer(request)
         except Refusal as refusal:
             return _refused(refusal)
-        except (
-            Exception
-        ) as error:  # the edge: a defect of ours must not look like a server to retry
+        except Exception as error:  # a defect of ours must not look like a server to retry
             traceback.print_exc()
             said = (
                 f"the sandbox fell over {request.method} {request.path} ({type(error).__name__}:"

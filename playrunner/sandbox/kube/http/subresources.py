@@ -9,7 +9,6 @@ from typing import Any
 
 from playrunner.sandbox.kube.http import podstreams
 from playrunner.sandbox.kube.http.routes import Route
-from playrunner.sandbox.kube.schema.messages import Reply, Request, Stream, Upgrade
 from playrunner.sandbox.kube.schema.problems import (
     Refusal,
     bad_request,
@@ -18,11 +17,12 @@ from playrunner.sandbox.kube.schema.problems import (
     not_found,
 )
 from playrunner.sandbox.kube.store.cluster import Cluster, now
-from playrunner.sandbox.kube.store.deletion import Farewell, delete
+from playrunner.sandbox.kube.store.deletion import DeleteOptions, delete
 from playrunner.sandbox.kube.store.patches import json_patch, merge_patch
 from playrunner.sandbox.kube.store.store import Moved, Object
-from playrunner.sandbox.kube.store.write_options import Way
+from playrunner.sandbox.kube.store.write_options import WriteOptions
 from playrunner.sandbox.kube.store.write_path import Writer
+from playrunner.sandbox.kube.wire.messages import Reply, Request, Stream, Upgrade
 from playrunner.sandbox.kube.wire.runtime import Pod, PodRuntime
 from playrunner.sandbox.kube.wire.selectors import by_selector
 
@@ -32,25 +32,25 @@ _ATTEMPTS = 8
 
 def answer(cluster: Cluster, writer: Writer, at: Route, request: Request) -> Answer:
     """A request to any subresource but the status."""
-    found = cluster.store.get(at.kind.stored_as, at.place)
-    if found is None:
+    live = cluster.store.get(at.kind.stored_as, at.place)
+    if live is None:
         raise not_found(at.kind, at.name)
     handler = _HANDLERS.get(at.subresource)
     if handler is None:
         raise Refusal(
             501, "NotImplemented", f"the sandbox has no {at.kind.plural}/{at.subresource}"
         )
-    return handler(cluster, writer, at, request, found)
+    return handler(cluster, writer, at, request, live)
 
 
-def _scale(cluster: Cluster, writer: Writer, at: Route, request: Request, found: Object) -> Reply:
+def _scale(cluster: Cluster, writer: Writer, at: Route, request: Request, live: Object) -> Reply:
     replicas_path = at.kind.scale.get("specReplicasPath", ".spec.replicas")
     if request.method == "GET":
-        return Reply(_as_scale(at, found))
+        return Reply(_as_scale(at, live))
     if request.method == "PUT":
         wanted = request.document()
     elif request.method == "PATCH":
-        as_scale = _as_scale(at, found)
+        as_scale = _as_scale(at, live)
         patch = request.document()
         wanted = (
             json_patch(as_scale, patch) if isinstance(patch, list) else merge_patch(as_scale, patch)
@@ -66,27 +66,32 @@ def _scale(cluster: Cluster, writer: Writer, at: Route, request: Request, found:
             " equal to 0",
         )
     version = wanted.get("metadata", {}).get("resourceVersion")
-    if request.method == "PUT" and version and version != found["metadata"]["resourceVersion"]:
+    if request.method == "PUT" and version and version != live["metadata"]["resourceVersion"]:
         raise conflict(at.kind, at.name)
-    way = Way(request.manager, subresource="scale", dry_run=bool(request.option("dryRun")))
+    options = WriteOptions(
+        request.manager, subresource="scale", dry_run=bool(request.option("dryRun"))
+    )
     changed = writer.change(
-        at.kind, at.place, lambda live: _with(live, replicas_path.strip(".").split("."), count), way
+        at.kind,
+        at.place,
+        lambda stored: _with(stored, replicas_path.strip(".").split("."), count),
+        options,
     )
     return Reply(_as_scale(at, changed))
 
 
-def _as_scale(at: Route, one: Object) -> Object:
-    spec, status, kind = one.get("spec", {}), one.get("status", {}), at.kind
+def _as_scale(at: Route, obj: Object) -> Object:
+    spec, status, kind = obj.get("spec", {}), obj.get("status", {}), at.kind
     metadata = {
-        name: one["metadata"][name]
+        name: obj["metadata"][name]
         for name in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-        if name in one["metadata"]
+        if name in obj["metadata"]
     }
     if kind.custom:
-        replicas = _at(one, kind.scale.get("specReplicasPath", ".spec.replicas")) or 0
-        current = _at(one, kind.scale.get("statusReplicasPath", ".status.replicas")) or 0
+        replicas = _at(obj, kind.scale.get("specReplicasPath", ".spec.replicas")) or 0
+        current = _at(obj, kind.scale.get("statusReplicasPath", ".status.replicas")) or 0
         selector = (
-            _at(one, kind.scale["labelSelectorPath"]) or ""
+            _at(obj, kind.scale["labelSelectorPath"]) or ""
             if "labelSelectorPath" in kind.scale
             else ""
         )
@@ -119,15 +124,13 @@ def _with(one: Object, path: list[str], value: Any) -> Object:
     return {**one, path[0]: _with(one.get(path[0]) or {}, path[1:], value)}
 
 
-def _eviction(
-    cluster: Cluster, writer: Writer, at: Route, request: Request, found: Object
-) -> Reply:
+def _eviction(cluster: Cluster, writer: Writer, at: Route, request: Request, pod: Object) -> Reply:
     """As a removal, unless a disruption budget has nothing left."""
     if request.method != "POST":
         raise method_not_allowed()
     body = request.document() or {}
     for budget in cluster.store.list(("policy", "poddisruptionbudgets"), at.namespace)[0]:
-        concerned = by_selector(budget.get("spec", {}).get("selector"))(found)
+        concerned = by_selector(budget.get("spec", {}).get("selector"))(pod)
         if concerned and budget.get("status", {}).get("disruptionsAllowed", 0) <= 0:
             name = budget["metadata"]["name"]
             why = f"The disruption budget {name} needs more healthy pods before one may go"
@@ -139,7 +142,7 @@ def _eviction(
                 details,
                 retry_after=10,
             )
-    delete(cluster, at.kind, at.place, Farewell.of(body.get("deleteOptions"), request.query))
+    delete(cluster, at.kind, at.place, DeleteOptions.of(body.get("deleteOptions"), request.query))
     return Reply({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}, 201)
 
 
@@ -190,11 +193,11 @@ def _binding(cluster: Cluster, writer: Writer, at: Route, request: Request, foun
 def _token(cluster: Cluster, writer: Writer, at: Route, request: Request, found: Object) -> Reply:
     """A token by which the service account is known, here or to whom it is meant for."""
     body = request.document() or {}
-    wish = body.get("spec") or {}
-    seconds = int(wish.get("expirationSeconds") or 3600)
+    spec = body.get("spec") or {}
+    seconds = int(spec.get("expirationSeconds") or 3600)
     until = datetime.now(UTC) + timedelta(seconds=seconds)
     assert cluster.accounts is not None
-    token = cluster.accounts.token(at.namespace, at.name, seconds, wish.get("audiences") or [])
+    token = cluster.accounts.token(at.namespace, at.name, seconds, spec.get("audiences") or [])
     status = {"token": token, "expirationTimestamp": until.strftime("%Y-%m-%dT%H:%M:%SZ")}
     return Reply(
         {
@@ -207,21 +210,19 @@ def _token(cluster: Cluster, writer: Writer, at: Route, request: Request, found:
     )
 
 
-def _finalize(
-    cluster: Cluster, writer: Writer, at: Route, request: Request, found: Object
-) -> Reply:
+def _finalize(cluster: Cluster, writer: Writer, at: Route, request: Request, live: Object) -> Reply:
     """Set a namespace's own finalizers: how one that is stuck is let go by hand."""
     if request.method != "PUT":
         raise method_not_allowed()
     finalizers = ((request.document() or {}).get("spec") or {}).get("finalizers") or []
-    wanted = {**found, "spec": {"finalizers": finalizers} if finalizers else {}}
+    wanted = {**live, "spec": {"finalizers": finalizers} if finalizers else {}}
     leaves = (
-        found["metadata"].get("deletionTimestamp")
+        live["metadata"].get("deletionTimestamp")
         and not finalizers
-        and not found["metadata"].get("finalizers")
+        and not live["metadata"].get("finalizers")
     )
     try:
-        cluster.store.put(at.kind.stored_as, at.place, found, None if leaves else wanted)
+        cluster.store.put(at.kind.stored_as, at.place, live, None if leaves else wanted)
     except Moved:
         raise conflict(at.kind, at.name) from None
     return Reply(wanted)
@@ -230,7 +231,7 @@ def _finalize(
 def _ask_runtime(
     cluster: Cluster, writer: Writer, at: Route, request: Request, found: Object
 ) -> Answer:
-    """The pod's node, where it has a kubelet; else whoever runs pods inside this very process."""
+    """The pod's node, where it has a kubelet; else the pod runtime inside this process."""
     asked = cluster.nodes.ask(found, at.subresource, request) if cluster.nodes is not None else None
     return asked or _RUNNING[at.subresource](cluster.runtime, found, request)
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from playrunner.sandbox.kube.schema.kinds import Kind
-from playrunner.sandbox.kube.schema.messages import Request
 from playrunner.sandbox.kube.schema.problems import Refusal
 from playrunner.sandbox.kube.store import events
 from playrunner.sandbox.kube.store.cluster import Cluster
 from playrunner.sandbox.kube.store.store import Event, Object
+from playrunner.sandbox.kube.wire.messages import Request
 from playrunner.sandbox.kube.wire.selectors import Matches
 
 _BOOKMARK_SECONDS = 30.0

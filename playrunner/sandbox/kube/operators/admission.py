@@ -2,8 +2,8 @@
 a certificate of their own.
 
 As in a cluster, the certificate is in a Secret and its authority in the webhooks' configurations,
-both written by the operator; and for a moment after its pod is ready nobody listens yet, so that
-whoever submits too early is refused.
+both written by the operator; and for a moment after its pod is ready nothing listens yet, so that
+jobs submitted too early are refused.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ class AdmissionController(Controller):
         )
 
     def reconcile(self, key: Key) -> float | None:
-        hooks = next(one for one in WEBHOOKS if one.key == key)
+        hooks = next(webhooks for webhooks in WEBHOOKS if webhooks.key == key)
         secret = self._keep_secret(hooks)
-        pods = {uid_of(one): one for one in hooks.operator.pods(self.world)} if secret else {}
+        pods = {uid_of(pod): pod for pod in hooks.operator.pods(self.context)} if secret else {}
         for uid in [
             uid
             for uid, (served, _) in self._listeners.items()
@@ -114,25 +114,25 @@ class AdmissionController(Controller):
         waits = [self._keep_listener(hooks, secret, pod) for pod in pods.values() if secret]
         if secret and any(uid in self._listeners for uid in pods):
             self._keep_bundles(hooks, secret["data"]["ca.crt"])
-        return max((one for one in waits if one), default=None)
+        return max((seconds for seconds in waits if seconds), default=None)
 
     def _keep_secret(self, hooks: Webhooks) -> Object | None:
         """The Secret with the certificate; None while there cannot be one."""
         namespace = hooks.operator.namespace
-        known = self.world.see(SECRETS).get(namespace, hooks.secret)
+        known = self.context.see(SECRETS).get(namespace, hooks.secret)
         if known is not None and (is_leaving(known) or (known.get("data") or {}).get("tls.key")):
             return None if is_leaving(known) else known
         if hooks.maker:
-            maker = self.world.see(JOBS).get(namespace, hooks.maker)
+            maker = self.context.see(JOBS).get(namespace, hooks.maker)
             if known is None and maker is not None and condition(maker, "Complete") == "True":
                 made = {
                     "metadata": {"name": hooks.secret, "namespace": namespace},
                     "data": self._certificate(hooks),
                 }
-                return self.world.create(SECRETS, made)
+                return self.context.create(SECRETS, made)
             return None
-        if known is not None and hooks.operator.acts(self.world):
-            return self.world.patch(SECRETS, known, {"data": self._certificate(hooks)})
+        if known is not None and hooks.operator.acts(self.context):
+            return self.context.patch(SECRETS, known, {"data": self._certificate(hooks)})
         return None
 
     def _certificate(self, hooks: Webhooks) -> dict[str, str]:
@@ -150,7 +150,7 @@ class AdmissionController(Controller):
         }
 
     def _folder(self, hooks: Webhooks) -> Path:
-        folder = self.world.folder / "webhooks" / hooks.service
+        folder = self.context.folder / "webhooks" / hooks.service
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
 
@@ -170,17 +170,17 @@ class AdmissionController(Controller):
         folder = self._folder(hooks)
         for name in ("tls.crt", "tls.key"):
             write_file(folder / name, base64.b64decode(secret["data"][name]).decode())
-        listener = Listener(self.world, hooks.judges, (address, hooks.port), folder)
+        listener = Listener(self.context, hooks.judges, (address, hooks.port), folder)
         listener.start()
         self._listeners[uid] = hooks, listener
         return None
 
     def _keep_bundles(self, hooks: Webhooks, bundle: str) -> None:
         for resource in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
-            for one in self.world.see(resource).all():
+            for one in self.context.see(resource).all():
                 trusting = [_with_bundle(each, hooks, bundle) for each in one.get("webhooks") or ()]
                 if trusting != (one.get("webhooks") or []) and not is_leaving(one):
-                    self.world.patch(resource, one, {"webhooks": trusting})
+                    self.context.patch(resource, one, {"webhooks": trusting})
 
 
 def _by_namespace(one: Object) -> Iterable[Key]:

@@ -27,6 +27,11 @@ class ElasticJobController(ReplicaJobController):
 
 
 CONTROLLERS: tuple[type[Controller], ...] = (
-    PyTorchJobController, ElasticJobController, VolcanoJobController, QueueController, LonePodController, VolcanoScheduler,
+    PyTorchJobController,
+    ElasticJobController,
+    VolcanoJobController,
+    QueueController,
+    LonePodController,
+    VolcanoScheduler,
     AdmissionController,
-)  # fmt: skip
+)

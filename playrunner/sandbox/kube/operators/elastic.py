@@ -37,7 +37,7 @@ def labels(job: ReplicaJob, replicas: Replicas, index: int) -> dict[str, str]:
     }
 
 
-def dress(job: ReplicaJob, replicas: Replicas, index: int, pod: Object) -> None:
+def complete(job: ReplicaJob, replicas: Replicas, index: int, pod: Object) -> None:
     """The entry point has to be a launcher that understands these."""
     least, most = (job.spec.get(name) or replicas.count for name in ("minReplicas", "maxReplicas"))
     where = [
@@ -64,6 +64,14 @@ def succeeded(job: ReplicaJob, tallies: dict[str, Tally]) -> bool:
 
 
 DIALECT = Dialect(
-    resource=ELASTIC_JOBS, operator=ELASTIC_JOB_CONTROLLER, component=COMPONENT, container="elasticjob-worker", read=read,
-    labels=labels, dress=dress, ports=ports, succeeded=succeeded, whole_status=True,
-)  # fmt: skip
+    resource=ELASTIC_JOBS,
+    operator=ELASTIC_JOB_CONTROLLER,
+    component=COMPONENT,
+    container="elasticjob-worker",
+    read=read,
+    labels=labels,
+    complete=complete,
+    ports=ports,
+    succeeded=succeeded,
+    whole_status=True,
+)

@@ -1,9 +1,11 @@
-"""Which Deployment stands for which operator; an operator acts only while its own has a ready pod."""
+"""Which Deployment stands for which operator; an operator acts only while its own has a ready
+pod."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.pods import is_ready
 from playrunner.sandbox.kube.controllers.framework.resources import (
     DEPLOYMENTS,
@@ -12,7 +14,6 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     Object,
     Resource,
 )
-from playrunner.sandbox.kube.controllers.framework.world import World
 from playrunner.sandbox.kube.wire.selectors import by_selector
 
 
@@ -23,26 +24,26 @@ class Operator:
     namespace: str
     deployment: str
 
-    def pods(self, world: World) -> list[Object]:
+    def pods(self, context: ControllerContext) -> list[Object]:
         """Those of its Deployment that are ready."""
-        found = world.see(DEPLOYMENTS).get(self.namespace, self.deployment)
+        found = context.see(DEPLOYMENTS).get(self.namespace, self.deployment)
         if found is None:
             return []
         belongs = by_selector(found["spec"].get("selector"))
         return [
-            one for one in world.see(PODS).all(self.namespace) if belongs(one) and is_ready(one)
+            one for one in context.see(PODS).all(self.namespace) if belongs(one) and is_ready(one)
         ]
 
-    def acts(self, world: World) -> bool:
-        return bool(self.pods(world))
+    def acts(self, context: ControllerContext) -> bool:
+        return bool(self.pods(context))
 
-    def incarnation(self, world: World) -> str:
+    def incarnation(self, context: ControllerContext) -> str:
         """Who it is right now: another one after each restart, none while it is away."""
-        return str(next((one["metadata"]["uid"] for one in self.pods(world)), ""))
+        return str(next((one["metadata"]["uid"] for one in self.pods(context)), ""))
 
-    def argument(self, world: World, flag: str) -> str | None:
+    def argument(self, context: ControllerContext, flag: str) -> str | None:
         """What it was started with: `--flag=value`, or an empty text for a bare `--flag`."""
-        pod: Object = next(iter(self.pods(world)), {"spec": {}})
+        pod: Object = next(iter(self.pods(context)), {"spec": {}})
         for container in pod["spec"].get("containers") or ():
             for word in [*(container.get("command") or ()), *(container.get("args") or ())]:
                 name, _, value = str(word).partition("=")
@@ -71,9 +72,9 @@ def concerns_operator(operator: Operator, one: Object) -> bool:
     return bool(namespace == operator.namespace and str(name).startswith(operator.deployment))
 
 
-def all_of(world: World, resource: Resource) -> list[Key]:
+def all_of(context: ControllerContext, resource: Resource) -> list[Key]:
     """The keys of everything there is of a kind: what an operator that comes back looks at."""
     return [
         (one["metadata"].get("namespace", ""), one["metadata"]["name"])
-        for one in world.see(resource).all()
+        for one in context.see(resource).all()
     ]

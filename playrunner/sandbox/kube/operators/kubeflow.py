@@ -24,13 +24,13 @@ PORT_NAME, DEFAULT_PORT = "pytorchjob-port", 23456
 _PREFIX = "training.kubeflow.org"
 
 
-def read(one: Object) -> ReplicaJob:
+def read(job: Object) -> ReplicaJob:
     replicas = replicas_of(
-        one["spec"].get("pytorchReplicaSpecs") or {},
+        job["spec"].get("pytorchReplicaSpecs") or {},
         ("Master", "Worker"),
         default_restart="OnFailure",
     )
-    return ReplicaJob(one, replicas, RunPolicy.of(one["spec"].get("runPolicy") or {}))
+    return ReplicaJob(job, replicas, RunPolicy.of(job["spec"].get("runPolicy") or {}))
 
 
 def labels(job: ReplicaJob, replicas: Replicas, index: int) -> dict[str, str]:
@@ -44,7 +44,7 @@ def labels(job: ReplicaJob, replicas: Replicas, index: int) -> dict[str, str]:
     }
 
 
-def dress(job: ReplicaJob, replicas: Replicas, index: int, pod: Object) -> None:
+def complete(job: ReplicaJob, replicas: Replicas, index: int, pod: Object) -> None:
     add_variables(pod, variables(job, replicas, index))
     container = container_named(pod, CONTAINER)
     declared = container.get("ports") or []
@@ -64,24 +64,24 @@ def variables(job: ReplicaJob, replicas: Replicas, index: int) -> dict[str, Any]
     language."""
     master, elastic = job.of_kind("Master"), job.spec.get("elasticPolicy")
     per_node = str(job.spec.get("nprocPerNode") or (elastic or {}).get("nProcPerNode") or "auto")
-    found: dict[str, Any] = {"PYTHONUNBUFFERED": "1"}
+    values: dict[str, Any] = {"PYTHONUNBUFFERED": "1"}
     if master is not None:
         address, port = job.pod_name(master, 0), _port(master)
         rank = index if replicas.kind == "Master" else index + 1
-        world = job.total * (int(per_node) if per_node.isdigit() else 1)
-        found |= {
+        context = job.total * (int(per_node) if per_node.isdigit() else 1)
+        values |= {
             "MASTER_PORT": port,
             "PET_MASTER_PORT": port,
             "MASTER_ADDR": address,
             "PET_MASTER_ADDR": address,
         }
-        found |= {
-            "WORLD_SIZE": world,
+        values |= {
+            "WORLD_SIZE": context,
             "RANK": rank,
             "PET_NPROC_PER_NODE": per_node,
             "PET_NODE_RANK": rank,
         }
-    return found | (_elastic_variables(job, elastic) if elastic else {"PET_NNODES": job.total})
+    return values | (_elastic_variables(job, elastic) if elastic else {"PET_NNODES": job.total})
 
 
 def _elastic_variables(job: ReplicaJob, policy: Object) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _elastic_variables(job: ReplicaJob, policy: Object) -> dict[str, Any]:
     assert workers is not None, "an elastic job has workers: its admission sees to it"
     host = policy.get("rdzvHost") or job.pod_name(workers, 0)
     least, most = (policy.get(name) or workers.count for name in ("minReplicas", "maxReplicas"))
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "PET_RDZV_ENDPOINT": f"{host}:{policy.get('rdzvPort') or _port(workers)}",
         "PET_RDZV_BACKEND": policy.get("rdzvBackend") or "c10d",
         "PET_NNODES": f"{least}:{most}",
@@ -103,7 +103,7 @@ def _elastic_variables(job: ReplicaJob, policy: Object) -> dict[str, Any]:
         ),
         "PET_STANDALONE": "" if policy.get("standalone") else None,
     }
-    return found | {name: value for name, value in optional.items() if value is not None}
+    return values | {name: value for name, value in optional.items() if value is not None}
 
 
 def ports(job: ReplicaJob, replicas: Replicas) -> list[Object]:
@@ -181,6 +181,14 @@ def _wait_for(master: str) -> Object:
 
 
 DIALECT = Dialect(
-    resource=PYTORCH_JOBS, operator=TRAINING_OPERATOR, component=COMPONENT, container=CONTAINER, read=read, labels=labels,
-    dress=dress, ports=ports, succeeded=succeeded, autoscaler=autoscaler,
-)  # fmt: skip
+    resource=PYTORCH_JOBS,
+    operator=TRAINING_OPERATOR,
+    component=COMPONENT,
+    container=CONTAINER,
+    read=read,
+    labels=labels,
+    complete=complete,
+    ports=ports,
+    succeeded=succeeded,
+    autoscaler=autoscaler,
+)

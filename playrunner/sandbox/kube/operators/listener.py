@@ -10,10 +10,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from playrunner.sandbox.kube.controllers.framework.world import World
-from playrunner.sandbox.kube.operators.reviews import Question, Verdict, answered
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
+from playrunner.sandbox.kube.operators.reviews import ReviewAnswer, ReviewRequest, response_of
 
-Judge = Callable[[World, Question], Verdict]
+Judge = Callable[[ControllerContext, ReviewRequest], ReviewAnswer]
 
 
 class Listener(ThreadingHTTPServer):
@@ -22,14 +22,18 @@ class Listener(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(
-        self, world: World, judges: dict[str, Judge], address: tuple[str, int], folder: Path
+        self,
+        context: ControllerContext,
+        judges: dict[str, Judge],
+        address: tuple[str, int],
+        folder: Path,
     ) -> None:
         """`folder` has tls.crt and tls.key."""
-        self.world, self.judges = world, judges
+        self.context, self.judges = context, judges
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.tls.load_cert_chain(folder / "tls.crt", folder / "tls.key")
         # Only the API server asks: it shows the certificate that the cluster's authority gave it.
-        self.tls.load_verify_locations(world.folder / "ca.crt")
+        self.tls.load_verify_locations(context.folder / "ca.crt")
         self.tls.verify_mode = ssl.CERT_REQUIRED
         super().__init__(address, _Handler)
 
@@ -60,7 +64,9 @@ class _Handler(BaseHTTPRequestHandler):
         review = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
         judge = self.server.judges.get(self.path.partition("?")[0])
         body = (
-            json.dumps(answered(review, judge(self.server.world, Question.of(review)))).encode()
+            json.dumps(
+                response_of(review, judge(self.server.context, ReviewRequest.of(review)))
+            ).encode()
             if judge
             else b"{}"
         )

@@ -77,8 +77,13 @@ def exit_code_of(pod: Object, container: str = "") -> int | None:
 
 def restarts_of(pod: Object) -> int:
     status = pod.get("status") or {}
-    return sum(int(one.get("restartCount") or 0) for one in [*(status.get("containerStatuses") or ()),
-                                                            *(status.get("initContainerStatuses") or ())])  # fmt: skip
+    return sum(
+        int(one.get("restartCount") or 0)
+        for one in [
+            *(status.get("containerStatuses") or ()),
+            *(status.get("initContainerStatuses") or ()),
+        ]
+    )
 
 
 def stamp(moment: datetime) -> str:

@@ -1,4 +1,4 @@
-"""Admission reviews: the question an API server asks of a webhook, and the answers to it."""
+"""Admission reviews: the request an API server asks of a webhook, and the answers to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from playrunner.sandbox.kube.controllers.framework.resources import Object
 
 
 @dataclass(frozen=True)
-class Question:
+class ReviewRequest:
     """One request to the API, before it is done."""
 
     operation: str  # CREATE, UPDATE, DELETE
@@ -20,16 +20,16 @@ class Question:
     name: str
 
     @staticmethod
-    def of(review: Object) -> Question:
+    def of(review: Object) -> ReviewRequest:
         request = review["request"]
         before = request.get("oldObject") or {}
-        return Question(
+        return ReviewRequest(
             request["operation"], request.get("object") or before, before, request.get("name") or ""
         )
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ReviewAnswer:
     """Refused with a reason, or let through, perhaps with fields added: by path, as /spec/queue."""
 
     why_not: str = ""
@@ -37,13 +37,13 @@ class Verdict:
     code: int = 400
 
 
-def answered(review: Object, verdict: Verdict) -> Object:
-    response: dict[str, Any] = {"uid": review["request"]["uid"], "allowed": not verdict.why_not}
-    if verdict.why_not:
-        response["status"] = {"message": verdict.why_not, "code": verdict.code, "status": "Failure"}
-        response["status"] |= {"reason": "Forbidden"} if verdict.code == 403 else {}
-    elif verdict.added:
-        patch = [{"op": "add", "path": path, "value": value} for path, value in verdict.added]
+def response_of(review: Object, answer: ReviewAnswer) -> Object:
+    response: dict[str, Any] = {"uid": review["request"]["uid"], "allowed": not answer.why_not}
+    if answer.why_not:
+        response["status"] = {"message": answer.why_not, "code": answer.code, "status": "Failure"}
+        response["status"] |= {"reason": "Forbidden"} if answer.code == 403 else {}
+    elif answer.added:
+        patch = [{"op": "add", "path": path, "value": value} for path, value in answer.added]
         response |= {
             "patchType": "JSONPatch",
             "patch": base64.b64encode(json.dumps(patch).encode()).decode(),

@@ -43,10 +43,10 @@ class Kube:
 
 
 def up(root: Path, *, pretend: bool = False, moving: bool = False) -> Kube:
-    """Bring it up, or keep it as it is when it is healthy; returns when it answers.
+    """Start it unless it is healthy already; returns when it answers.
 
-    `pretend`: ours even where a real one is. `moving`: its controllers, too, and nodes that run
-    pods.
+    `pretend`: ours even where a real one is installed. `moving`: also its controllers, and nodes
+    that run pods.
     """
     with state.locked(root):
         kube = status(root)
@@ -163,7 +163,7 @@ def _start_pretend(place: Path, port: str) -> tuple[int, str]:
 
 
 def _processes(root: Path) -> set[int]:
-    """Only our own: servers that were told to keep their things in this very folder."""
+    """Only our own: servers that keep their files in this folder."""
     place = str(folder(root))
     return {
         pid

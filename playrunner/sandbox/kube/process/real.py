@@ -44,7 +44,7 @@ def is_ours(command: str) -> bool:
     return program in ("etcd", "kube-apiserver")
 
 
-def start(found: Assets, place: Path, port: int, *, moving: bool = False) -> tuple[int, str]:
+def start(assets: Assets, place: Path, port: int, *, moving: bool = False) -> tuple[int, str]:
     """Start both; the process and port of the API server, which may not answer yet. `moving`:
     controllers stand beside it."""
     etcd_port, peer_port = _free_port(), _free_port()
@@ -54,30 +54,58 @@ def start(found: Assets, place: Path, port: int, *, moving: bool = False) -> tup
         place / "tokens.csv", f'{token},sandbox-admin,sandbox-admin,"system:masters"\n'
     )
     etcd, peer = f"https://127.0.0.1:{etcd_port}", f"https://127.0.0.1:{peer_port}"
-    _run(place, [
-        found.etcd, f"--data-dir={place}/etcd", f"--listen-client-urls={etcd}", f"--advertise-client-urls={etcd}",
-        f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=default={peer}",
-        *_shown_certificates(place), *_shown_certificates(place, "peer-"), "--unsafe-no-fsync",
-    ])  # fmt: skip
+    _run(
+        place,
+        [
+            assets.etcd,
+            f"--data-dir={place}/etcd",
+            f"--listen-client-urls={etcd}",
+            f"--advertise-client-urls={etcd}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+            *_shown_certificates(place),
+            *_shown_certificates(place, "peer-"),
+            "--unsafe-no-fsync",
+        ],
+    )
     if not state.await_that(lambda: _listens(etcd_port), START_SECONDS):
         raise SandboxError(f"etcd does not listen; see {place / 'log'}")
-    process = _run(place, [
-        found.apiserver, f"--etcd-servers={etcd}", f"--etcd-cafile={place}/ca.crt", f"--etcd-certfile={place}/server.crt",
-        f"--etcd-keyfile={place}/server.key", f"--admission-control-config-file={_known_to_webhooks(place)}",
-        "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
-        f"--secure-port={port}", f"--tls-cert-file={place}/server.crt", f"--tls-private-key-file={place}/server.key",
-        f"--client-ca-file={place}/ca.crt", f"--token-auth-file={place}/tokens.csv", "--authorization-mode=RBAC",
-        "--service-cluster-ip-range=10.96.0.0/16", f"--service-account-key-file={place}/accounts.key",
-        f"--service-account-signing-key-file={place}/accounts.key", "--service-account-issuer=https://kubernetes.default.svc",
-        f"--disable-admission-plugins={_PLUGINS_OFF}", "--allow-privileged=true", f"--cert-dir={place}",
-        f"--kubelet-certificate-authority={place}/ca.crt", f"--kubelet-client-certificate={place}/server.crt",
-        f"--kubelet-client-key={place}/server.key", *(_through_controllers(place) if moving else []),
-    ])  # fmt: skip
+    process = _run(
+        place,
+        [
+            assets.apiserver,
+            f"--etcd-servers={etcd}",
+            f"--etcd-cafile={place}/ca.crt",
+            f"--etcd-certfile={place}/server.crt",
+            f"--etcd-keyfile={place}/server.key",
+            f"--admission-control-config-file={_known_to_webhooks(place)}",
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            f"--secure-port={port}",
+            f"--tls-cert-file={place}/server.crt",
+            f"--tls-private-key-file={place}/server.key",
+            f"--client-ca-file={place}/ca.crt",
+            f"--token-auth-file={place}/tokens.csv",
+            "--authorization-mode=RBAC",
+            "--service-cluster-ip-range=10.96.0.0/16",
+            f"--service-account-key-file={place}/accounts.key",
+            f"--service-account-signing-key-file={place}/accounts.key",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--disable-admission-plugins={_PLUGINS_OFF}",
+            "--allow-privileged=true",
+            f"--cert-dir={place}",
+            f"--kubelet-certificate-authority={place}/ca.crt",
+            f"--kubelet-client-certificate={place}/server.crt",
+            f"--kubelet-client-key={place}/server.key",
+            *(_through_controllers(place) if moving else []),
+        ],
+    )
     return process.pid, str(port)
 
 
 def _shown_certificates(place: Path, prefix: str = "") -> list[str]:
-    """Have etcd answer only to those who show a certificate of ours: whoever can write there owns
+    """Have etcd answer only clients with a certificate of ours: write access there owns
     the cluster."""
     return [
         f"--{prefix}cert-file={place}/server.crt",
@@ -88,7 +116,7 @@ def _shown_certificates(place: Path, prefix: str = "") -> list[str]:
 
 
 def _known_to_webhooks(place: Path) -> Path:
-    """Have it show its certificate to webhooks: the sandbox's own answer nobody else."""
+    """Have it show its certificate to webhooks: the sandbox's own webhooks require it."""
     user = {"client-certificate": f"{place}/server.crt", "client-key": f"{place}/server.key"}
     shown = {"apiVersion": "v1", "kind": "Config", "users": [{"name": "*", "user": user}]}
     state.write_file(place / "webhook-users.json", json.dumps(shown) + "\n")
@@ -134,15 +162,31 @@ def _through_controllers(place: Path) -> list[str]:
 
 
 def _asking_about_tokens(place: Path) -> list[str]:
-    """Have it ask the controllers about tokens that it does not know: those of the pretend clouds."""
+    """Have it ask the controllers about tokens that it does not know: those of the pretend
+    clouds."""
     port = _controllers_port(place / "token-review-port")
     authority, shown = f"{place}/ca.crt", f"{place}/server.crt"
     config = {
-        "apiVersion": "v1", "kind": "Config", "current-context": "reviews",
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "reviews",
         "contexts": [{"name": "reviews", "context": {"cluster": "reviews", "user": "apiserver"}}],
-        "clusters": [{"name": "reviews", "cluster": {"server": f"https://127.0.0.1:{port}", "certificate-authority": authority}}],
-        "users": [{"name": "apiserver", "user": {"client-certificate": shown, "client-key": f"{place}/server.key"}}],
-    }  # fmt: skip
+        "clusters": [
+            {
+                "name": "reviews",
+                "cluster": {
+                    "server": f"https://127.0.0.1:{port}",
+                    "certificate-authority": authority,
+                },
+            }
+        ],
+        "users": [
+            {
+                "name": "apiserver",
+                "user": {"client-certificate": shown, "client-key": f"{place}/server.key"},
+            }
+        ],
+    }
     state.write_file(place / "token-reviews.json", json.dumps(config) + "\n")
     return [
         f"--authentication-token-webhook-config-file={place}/token-reviews.json",

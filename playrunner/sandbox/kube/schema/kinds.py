@@ -98,13 +98,13 @@ class Kinds:
 
     def versions(self) -> dict[str, list[str]]:
         """The versions of every group, preferred first."""
-        found: dict[str, list[str]] = {}
-        for one in self.all():
-            if one.version not in found.setdefault(one.group, []):
-                found[one.group].append(one.version)
+        by_group: dict[str, list[str]] = {}
+        for kind in self.all():
+            if kind.version not in by_group.setdefault(kind.group, []):
+                by_group[kind.group].append(kind.version)
         return {
             group: sorted(versions, key=_priority, reverse=True)
-            for group, versions in found.items()
+            for group, versions in by_group.items()
         }
 
     def serve_custom(self, definition: str, kinds: tuple[Kind, ...]) -> None:
@@ -163,8 +163,10 @@ _CATEGORIES = {"": (), "all": ("all",), "ext": ("api-extensions",)}
 # API version, package of its type (-: named after the group), kind, plural, scope, short names;
 # sub: subresources, in: category, gen: counts generations
 _TABLE = """
-v1 core.v1 Namespace namespaces - ns sub=status,finalize verbs=create,delete,get,list,patch,update,watch
-v1 core.v1 Pod pods ns po sub=status,log,exec,attach,portforward,proxy,eviction,binding,ephemeralcontainers in=all
+v1 core.v1 Namespace namespaces - ns \
+    sub=status,finalize verbs=create,delete,get,list,patch,update,watch
+v1 core.v1 Pod pods ns po \
+    sub=status,log,exec,attach,portforward,proxy,eviction,binding,ephemeralcontainers in=all
 v1 core.v1 Service services ns svc sub=status,proxy in=all
 v1 core.v1 Endpoints endpoints ns ep
 v1 core.v1 ConfigMap configmaps ns cm
@@ -186,7 +188,8 @@ apps/v1 apps.v1 ReplicaSet replicasets ns rs sub=status,scale in=all gen=yes
 apps/v1 apps.v1 ControllerRevision controllerrevisions ns -
 batch/v1 batch.v1 Job jobs ns - sub=status in=all gen=yes
 batch/v1 batch.v1 CronJob cronjobs ns cj sub=status in=all gen=yes
-autoscaling/v2 autoscaling.v2 HorizontalPodAutoscaler horizontalpodautoscalers ns hpa sub=status in=all
+autoscaling/v2 autoscaling.v2 HorizontalPodAutoscaler horizontalpodautoscalers ns hpa \
+    sub=status in=all
 rbac.authorization.k8s.io/v1 rbac.v1 Role roles ns -
 rbac.authorization.k8s.io/v1 rbac.v1 RoleBinding rolebindings ns -
 rbac.authorization.k8s.io/v1 rbac.v1 ClusterRole clusterroles - -
@@ -204,12 +207,17 @@ coordination.k8s.io/v1 coordination.v1 Lease leases ns -
 discovery.k8s.io/v1 discovery.v1 EndpointSlice endpointslices ns - gen=yes
 node.k8s.io/v1 node.v1 RuntimeClass runtimeclasses - -
 events.k8s.io/v1 events.v1 Event events ns ev
-admissionregistration.k8s.io/v1 - MutatingWebhookConfiguration mutatingwebhookconfigurations - - in=ext gen=yes
-admissionregistration.k8s.io/v1 - ValidatingWebhookConfiguration validatingwebhookconfigurations - - in=ext gen=yes
-apiextensions.k8s.io/v1 apiextensions.v1 CustomResourceDefinition customresourcedefinitions - crd,crds sub=status in=ext gen=yes
+admissionregistration.k8s.io/v1 - MutatingWebhookConfiguration mutatingwebhookconfigurations \
+    - - in=ext gen=yes
+admissionregistration.k8s.io/v1 - ValidatingWebhookConfiguration validatingwebhookconfigurations \
+    - - in=ext gen=yes
+apiextensions.k8s.io/v1 apiextensions.v1 CustomResourceDefinition customresourcedefinitions \
+    - crd,crds sub=status in=ext gen=yes
 apiregistration.k8s.io/v1 apiregistration.v1 APIService apiservices - - sub=status in=ext
-authorization.k8s.io/v1 authorization.v1 SelfSubjectAccessReview selfsubjectaccessreviews - - verbs=create
-authorization.k8s.io/v1 authorization.v1 SelfSubjectRulesReview selfsubjectrulesreviews - - verbs=create
+authorization.k8s.io/v1 authorization.v1 SelfSubjectAccessReview selfsubjectaccessreviews - - \
+    verbs=create
+authorization.k8s.io/v1 authorization.v1 SelfSubjectRulesReview selfsubjectrulesreviews - - \
+    verbs=create
 authorization.k8s.io/v1 authorization.v1 SubjectAccessReview subjectaccessreviews - - verbs=create
 authentication.k8s.io/v1 authentication.v1 TokenReview tokenreviews - - verbs=create
 authentication.k8s.io/v1 authentication.v1 SelfSubjectReview selfsubjectreviews - - verbs=create

@@ -52,35 +52,35 @@ def generated(prefix: str) -> str:
 def metadata_problems(kind: Kind, metadata: dict[str, Any]) -> list[Problem]:
     """What is wrong with the metadata of an object of this kind."""
     name = metadata.get("name", "")
-    found = (
+    problems = (
         [required("metadata.name", "name or generateName is required")]
         if not name
         else _name_problems(kind, name)
     )
-    found += label_problems(metadata.get("labels") or {}, "metadata.labels")
+    problems += label_problems(metadata.get("labels") or {}, "metadata.labels")
     for key in metadata.get("annotations") or {}:
         if not _key_fits(key.lower()):
-            found.append(invalid_value("metadata.annotations", key, _KEY_RULE))
+            problems.append(invalid_value("metadata.annotations", key, _KEY_RULE))
     size = sum(len(key) + len(value) for key, value in (metadata.get("annotations") or {}).items())
     if size > ANNOTATIONS_LIMIT:
-        found.append(
+        problems.append(
             Problem(
                 "metadata.annotations",
                 "FieldValueTooLong",
                 f"Too long: must have at most {ANNOTATIONS_LIMIT} bytes",
             )
         )
-    return found
+    return problems
 
 
 def label_problems(labels: dict[str, str], path: str) -> list[Problem]:
-    found = [invalid_value(path, key, _KEY_RULE) for key in labels if not _key_fits(key)]
+    problems = [invalid_value(path, key, _KEY_RULE) for key in labels if not _key_fits(key)]
     for value in labels.values():
         if len(value) > 63:
-            found.append(invalid_value(path, value, "must be no more than 63 characters"))
+            problems.append(invalid_value(path, value, "must be no more than 63 characters"))
         elif value and not _QUALIFIED.fullmatch(value):
-            found.append(invalid_value(path, value, _VALUE_RULE))
-    return found
+            problems.append(invalid_value(path, value, _VALUE_RULE))
+    return problems
 
 
 def is_label(text: str) -> bool:

@@ -107,9 +107,9 @@ def already_exists(kind: Kind, name: str) -> Refusal:
 
 
 def conflict(kind: Kind, name: str, why: str = "") -> Refusal:
-    why = (
-        why
-        or "the object has been modified; please apply your changes to the latest version and try again"
+    why = why or (
+        "the object has been modified; please apply your changes to the latest version and try"
+        " again"
     )
     return Refusal(
         409,

@@ -40,10 +40,10 @@ def canonical(text: Any) -> str:
 
 
 def _parts(text: Any) -> tuple[Decimal, str]:
-    found = _FORM.fullmatch(str(text).strip())
-    if found is None:
+    match = _FORM.fullmatch(str(text).strip())
+    if match is None:
         raise ValueError(
             "quantities must match the regular expression"
             " '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
         )
-    return Decimal(found[1]), found[2] or ""
+    return Decimal(match[1]), match[2] or ""

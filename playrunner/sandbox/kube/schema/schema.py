@@ -37,7 +37,7 @@ ANYTHING: Schema = _SCALARS["any"]
 @cache
 def definitions() -> dict[str, Schema]:
     """Every built-in type by its short name, as `core.v1.Pod`."""
-    found: dict[str, Schema] = {}
+    schemas: dict[str, Schema] = {}
     for file in sorted(_FOLDER.glob("*.types")):
         package = file.name.removesuffix(".types")
         current: Schema = {}
@@ -45,16 +45,16 @@ def definitions() -> dict[str, Schema]:
             if line.startswith(" "):
                 _add_field(current, line.split(), package)
             else:
-                current = found[f"{package}.{line}"] = {
+                current = schemas[f"{package}.{line}"] = {
                     "type": "object",
                     "properties": {},
                     "required": [],
                 }
-    return found
+    return schemas
 
 
 def resolved(schema: Schema) -> Schema:
-    """The schema itself, its reference followed; what is said beside the reference stays."""
+    """The schema itself, its reference followed; keys beside the reference are kept."""
     reference = schema.get("$ref")
     if reference is None:
         return schema
@@ -129,25 +129,25 @@ def _type(text: str, package: str) -> Schema:
 
 
 def _extensions(words: list[str]) -> Schema:
-    found: Schema = {}
+    extensions: Schema = {}
     ahead = iter(words)
     for word in ahead:
         if word == "by":
             keys = next(ahead).split(",")
-            found |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys}
-            found |= {
+            extensions |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys}
+            extensions |= {
                 "x-kubernetes-patch-merge-key": keys[0],
                 "x-kubernetes-patch-strategy": "merge",
             }
         elif word == "merge":
             key = next(ahead)
-            found |= {"x-kubernetes-patch-strategy": "merge"} | (
+            extensions |= {"x-kubernetes-patch-strategy": "merge"} | (
                 {"x-kubernetes-patch-merge-key": key} if key != "." else {}
             )
         elif word == "set":
-            found["x-kubernetes-list-type"] = "set"
+            extensions["x-kubernetes-list-type"] = "set"
         elif word == "atomic":
-            found["x-kubernetes-map-type"] = "atomic"
+            extensions["x-kubernetes-map-type"] = "atomic"
         elif word == "retainKeys":
-            found["x-kubernetes-patch-strategy"] = "merge,retainKeys"
-    return found
+            extensions["x-kubernetes-patch-strategy"] = "merge,retainKeys"
+    return extensions

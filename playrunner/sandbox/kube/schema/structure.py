@@ -48,20 +48,20 @@ class Shaping:
         if not isinstance(value, dict):
             raise self._mismatch(value, path, "map")
         shaped = {}
-        for name, one in value.items():
+        for name, content in value.items():
             where = f"{path}.{name}" if path else name
             inner = schemas.field(schema, name)
             if inner is None:
                 self.unknown.append(where)
-            elif one is not None:
-                found = self.builtin(one, inner, where)
+            elif content is not None:
+                result = self.builtin(content, inner, where)
                 if (
-                    found in ([], {})
+                    result in ([], {})
                     and _left_out_when_empty(inner)
                     and name not in schema.get("required", ())
                 ):
                     continue
-                shaped[name] = found
+                shaped[name] = result
         return shaped
 
     def custom(self, value: Any, schema: Schema, path: str = "") -> Any:
@@ -70,20 +70,20 @@ class Shaping:
             if path and schema.get("x-kubernetes-embedded-resource"):
                 schema = schemas.of_custom(schema)
             shaped = {}
-            for name, one in value.items():
+            for name, content in value.items():
                 where = f"{path}.{name}" if path else name
                 inner = schemas.field(schema, name)
                 if inner is None:
                     self.unknown.append(where)
                 elif where == "metadata":
-                    shaped[name] = self.builtin(one, inner, where)
+                    shaped[name] = self.builtin(content, inner, where)
                 else:
-                    shaped[name] = self.custom(one, inner, where)
+                    shaped[name] = self.custom(content, inner, where)
             return shaped
         if isinstance(value, list):
             return [
-                self.custom(one, schemas.items(schema), f"{path}[{at}]")
-                for at, one in enumerate(value)
+                self.custom(content, schemas.items(schema), f"{path}[{at}]")
+                for at, content in enumerate(value)
             ]
         return value
 
@@ -113,7 +113,7 @@ class Shaping:
         return value
 
     def _mismatch(self, value: Any, path: str, go: str) -> Exception:
-        found = {
+        json_type = {
             dict: "object",
             list: "array",
             str: "string",
@@ -122,8 +122,8 @@ class Shaping:
         }.get(type(value), "number")
         kind = self.kind_name.split()[0]
         return bad_request(
-            f"{self.kind_name} cannot be handled as a {kind}: json: cannot unmarshal {found} into"
-            f" Go struct field {kind}.{path} of type {go}"
+            f"{self.kind_name} cannot be handled as a {kind}: json: cannot unmarshal {json_type}"
+            f" into Go struct field {kind}.{path} of type {go}"
         )
 
 

@@ -40,21 +40,25 @@ def complete(cluster: Cluster, kind: Kind, one: Object, before: Object | None) -
         step(cluster, kind, one, before)
 
 
-def _pod(cluster: Cluster, kind: Kind, one: Object, before: Object | None) -> None:
+def _pod(cluster: Cluster, kind: Kind, pod: Object, before: Object | None) -> None:
     if before is not None:
         return
-    spec = one["spec"]
+    spec = pod["spec"]
     _fill(spec, serviceAccountName="default")
     _fill(spec, serviceAccount=spec["serviceAccountName"])
     name = spec.get("priorityClassName")
-    found = (
+    priority_class = (
         cluster.store.get(("scheduling.k8s.io", "priorityclasses"), ("", name)) if name else None
     )
-    if name and found is None:
+    if name and priority_class is None:
         raise forbidden(
-            kind, one["metadata"]["name"], f"no PriorityClass with name {name} was found"
+            kind, pod["metadata"]["name"], f"no PriorityClass with name {name} was found"
         )
-    _fill(spec, priority=found["value"] if found else 0, preemptionPolicy="PreemptLowerPriority")
+    _fill(
+        spec,
+        priority=priority_class["value"] if priority_class else 0,
+        preemptionPolicy="PreemptLowerPriority",
+    )
     tolerations = spec.setdefault("tolerations", [])
     for taint in ("not-ready", "unreachable"):
         key = f"node.kubernetes.io/{taint}"
@@ -65,19 +69,21 @@ def _pod(cluster: Cluster, kind: Kind, one: Object, before: Object | None) -> No
             tolerations.append(
                 {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
             )
-    one["status"] = {"phase": "Pending", "qosClass": quality_of_service(spec)}
+    pod["status"] = {"phase": "Pending", "qosClass": quality_of_service(spec)}
 
 
 def quality_of_service(spec: dict[str, Any]) -> str:
     """Guaranteed, Burstable or BestEffort."""
     resources = [
-        one.get("resources") or {}
-        for one in [*spec.get("containers", ()), *spec.get("initContainers", ())]
+        container.get("resources") or {}
+        for container in [*spec.get("containers", ()), *spec.get("initContainers", ())]
     ]
-    if not any(one.get("limits") or one.get("requests") for one in resources):
+    if not any(
+        requirements.get("limits") or requirements.get("requests") for requirements in resources
+    ):
         return "BestEffort"
-    for one in resources:
-        limits, requests = one.get("limits") or {}, one.get("requests") or {}
+    for requirements in resources:
+        limits, requests = requirements.get("limits") or {}, requirements.get("requests") or {}
         for name in ("cpu", "memory"):
             if name not in limits or value_of(requests.get(name, limits[name])) != value_of(
                 limits[name]
@@ -86,15 +92,15 @@ def quality_of_service(spec: dict[str, Any]) -> str:
     return "Guaranteed"
 
 
-def _service(cluster: Cluster, kind: Kind, one: Object, before: Object | None) -> None:
-    spec = one["spec"]
+def _service(cluster: Cluster, kind: Kind, service: Object, before: Object | None) -> None:
+    spec = service["spec"]
     if spec["type"] == "ExternalName":
         return
     if not spec.get("clusterIP"):
         known = before["spec"].get("clusterIP") if before else None
         spec["clusterIP"] = known or cluster.free_address()
     elif spec["clusterIP"] != "None" and before is None:
-        _require_free(cluster, kind, one)
+        _require_free(cluster, kind, service)
     spec["clusterIPs"] = [spec["clusterIP"]]
     if spec["type"] in ("NodePort", "LoadBalancer"):
         known_ports = {
@@ -107,8 +113,8 @@ def _service(cluster: Cluster, kind: Kind, one: Object, before: Object | None) -
                 port["nodePort"] = known_ports.get(port["port"]) or cluster.free_node_port(own)
 
 
-def _require_free(cluster: Cluster, kind: Kind, one: Object) -> None:
-    wanted = one["spec"]["clusterIP"]
+def _require_free(cluster: Cluster, kind: Kind, service: Object) -> None:
+    wanted = service["spec"]["clusterIP"]
     if any(
         other["spec"].get("clusterIP") == wanted
         for other in cluster.store.list(("", "services"))[0]
@@ -118,21 +124,21 @@ def _require_free(cluster: Cluster, kind: Kind, one: Object) -> None:
             [wanted],
             "failed to allocate IP " + wanted + ": provided IP is already allocated",
         )
-        raise invalid(kind, one["metadata"]["name"], [problem])
+        raise invalid(kind, service["metadata"]["name"], [problem])
 
 
-def _claim(cluster: Cluster, kind: Kind, one: Object, before: Object | None) -> None:
-    if before is not None or "storageClassName" in one["spec"]:
+def _claim(cluster: Cluster, kind: Kind, claim: Object, before: Object | None) -> None:
+    if before is not None or "storageClassName" in claim["spec"]:
         return
     for found in cluster.store.list(("storage.k8s.io", "storageclasses"))[0]:
         if (found["metadata"].get("annotations") or {}).get(
             "storageclass.kubernetes.io/is-default-class"
         ) == "true":
-            one["spec"]["storageClassName"] = found["metadata"]["name"]
+            claim["spec"]["storageClassName"] = found["metadata"]["name"]
 
 
-def _job(cluster: Cluster, kind: Kind, one: Object, before: Object | None) -> None:
-    spec = one["spec"]
+def _job(cluster: Cluster, kind: Kind, job: Object, before: Object | None) -> None:
+    spec = job["spec"]
     if before is not None:
         # What was generated stays, also when the writer does not know of it.
         spec.setdefault("selector", before["spec"].get("selector"))
@@ -142,14 +148,14 @@ def _job(cluster: Cluster, kind: Kind, one: Object, before: Object | None) -> No
         return
     if spec.get("manualSelector") or "template" not in spec:
         return
-    uid, name = one["metadata"]["uid"], one["metadata"]["name"]
+    uid, name = job["metadata"]["uid"], job["metadata"]["name"]
     spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
     generated = {"controller-uid": uid, "job-name": name}
     generated |= {f"batch.kubernetes.io/{key}": value for key, value in generated.items()}
     metadata = spec["template"].setdefault("metadata", {})
     metadata["labels"] = {**(metadata.get("labels") or {}), **generated}
-    if not one["metadata"].get("labels"):
-        one["metadata"]["labels"] = dict(metadata["labels"])
+    if not job["metadata"].get("labels"):
+        job["metadata"]["labels"] = dict(metadata["labels"])
 
 
 def _fill(part: dict[str, Any], **values: Any) -> None:

@@ -19,7 +19,7 @@ from playrunner.sandbox.kube.store.fieldsets import (
     with_parents,
     without,
 )
-from playrunner.sandbox.kube.store.ownership import NOBODYS, Owner, owners_of, with_owners
+from playrunner.sandbox.kube.store.ownership import UNOWNED, Owner, owners_of, with_owners
 
 _FIRST = "before-first-apply"  # owns what was there when managed fields began
 
@@ -30,17 +30,19 @@ def applied(
     """The live object after the apply, managed fields included; refused where it takes a field from
     someone else."""
     owners = owners_of(live) or _first_owner(live, schema, writer)
-    mine = fields_of(wanted, schema) - NOBODYS
-    before = next((one for one in owners if one.identity == writer.identity), None)
-    others = [one for one in owners if one is not before]
+    mine = fields_of(wanted, schema) - UNOWNED
+    before = next((owner for owner in owners if owner.identity == writer.identity), None)
+    others = [owner for owner in owners if owner is not before]
     merged = merged_values(live, wanted, schema)
     if before is not None:
         merged = _pruned(merged, set(before.fields), mine, others, schema)
     touched, removed = changed_fields(live, merged, schema)
-    conflicts = [(one, sorted(one.fields & touched)) for one in others if one.fields & touched]
+    conflicts = [
+        (owner, sorted(owner.fields & touched)) for owner in others if owner.fields & touched
+    ]
     if conflicts and not force:
         raise _conflict(conflicts)
-    others = [replace(one, fields=one.fields - touched - removed) for one in others]
+    others = [replace(owner, fields=owner.fields - touched - removed) for owner in others]
     unchanged = before is not None and before.fields == mine and not touched and not removed
     time = before.time if before is not None and unchanged else writer.time
     return with_owners(merged, [*others, replace(writer, fields=frozenset(mine), time=time)])
@@ -68,17 +70,17 @@ def _merged_list(live: list[Any], wanted: list[Any], schema: Schema) -> list[Any
     """What was there keeps its place; what is new comes where the applied list has it, after what
     it follows there."""
     inner = schemas.items(schema)
-    new = {item_step(one, schema): one for one in wanted}
+    new = {item_step(item, schema): item for item in wanted}
     if len(new) < len(wanted):
         raise Refusal(
             500,
             "InternalError",
             "failed to create typed patch object: duplicate entries for a list key",
         )
-    there = {step: one for step, one, _ in members_of(live, schema)}
+    there = {step: item for step, item, _ in members_of(live, schema)}
     merged = {
-        step: merged_values(there[step], one, inner) if step in there else one
-        for step, one in new.items()
+        step: merged_values(there[step], item, inner) if step in there else item
+        for step, item in new.items()
     }
     order: list[str] = []
     ahead = list(new)
@@ -94,10 +96,10 @@ def _merged_list(live: list[Any], wanted: list[Any], schema: Schema) -> list[Any
 
 
 def _pruned(merged: Any, had: Fields, has: Fields, others: list[Owner], schema: Schema) -> Any:
-    """Without what the manager applied before and does not apply now, unless someone else owns it
-    too."""
+    """Without what the manager applied before and does not apply now, unless another manager owns
+    it."""
     kept = with_parents(has) | with_parents(path for one in others for path in one.fields)
-    for path in sorted(with_parents(had) - kept - NOBODYS, key=len):
+    for path in sorted(with_parents(had) - kept - UNOWNED, key=len):
         merged = without(merged, path, schema)
     return merged
 
@@ -106,7 +108,7 @@ def _first_owner(live: dict[str, Any], schema: Schema, writer: Owner) -> list[Ow
     if not live.get("metadata", {}).get("uid"):
         return []
     fields = (
-        fields_of({name: one for name, one in live.items() if name != "status"}, schema) - NOBODYS
+        fields_of({name: one for name, one in live.items() if name != "status"}, schema) - UNOWNED
     )
     return [replace(writer, manager=_FIRST, operation="Update", fields=frozenset(fields))]
 

@@ -7,21 +7,21 @@ import threading
 import time
 import traceback
 from collections.abc import Sequence
-from typing import Any
 
 from playrunner.sandbox.kube.schema.kinds import Kind
 from playrunner.sandbox.kube.schema.problems import Refusal
 from playrunner.sandbox.kube.store import definitions
 from playrunner.sandbox.kube.store.cluster import Cluster, now
-from playrunner.sandbox.kube.store.deletion import FOREGROUND, ORPHAN, Farewell, delete
+from playrunner.sandbox.kube.store.deletion import FOREGROUND, ORPHAN, DeleteOptions, delete
+from playrunner.sandbox.kube.store.namespace_conditions import remaining_conditions
 from playrunner.sandbox.kube.store.store import Event, Moved, Object, Place
 
 _DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _NAMESPACES = ("", "namespaces")
 
 
-class Housekeeper:
-    """One thread that follows every change, and brings about what follows from it."""
+class BuiltinControllers:
+    """One thread that reacts to every change."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -30,7 +30,7 @@ class Housekeeper:
         self._due: dict[str, float] = {}  # definitions to establish, and when
 
     def start(self) -> None:
-        threading.Thread(target=self._run, name="housekeeper", daemon=True).start()
+        threading.Thread(target=self._run, name="builtin-controllers", daemon=True).start()
 
     def _run(self) -> None:
         while True:
@@ -38,9 +38,7 @@ class Housekeeper:
             self.cluster.store.wait_past(self._seen, pause)
             try:
                 self.step()
-            except (
-                Exception
-            ):  # the edge: one object that we fall over must not end the housekeeping of all others
+            except Exception:  # one object that fails must not end the work on all others
                 traceback.print_exc()
 
     def step(self) -> None:
@@ -98,64 +96,33 @@ class Housekeeper:
                 {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
             )
         except Moved:
-            pass  # somebody made it first
+            pass  # it exists already
 
     def _establish(self, name: str) -> None:
-        one = self.cluster.store.get(_DEFINITIONS, ("", name))
-        if one is None:
+        definition = self.cluster.store.get(_DEFINITIONS, ("", name))
+        if definition is None:
             self.cluster.kinds.serve_custom(name, ())
             return
-        if not one["metadata"].get("deletionTimestamp"):
-            self.cluster.kinds.serve_custom(name, definitions.kinds_of(one))
-        conditions = {each["type"]: each for each in one.get("status", {}).get("conditions", ())}
-        for kind, reason, message in (
-            ("NamesAccepted", "NoConflicts", "no conflicts found"),
-            ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-        ):
-            conditions.setdefault(
-                kind,
-                {
-                    "type": kind,
-                    "status": "True",
-                    "reason": reason,
-                    "message": message,
-                    "lastTransitionTime": now(),
-                },
-            )
-        stored = [each["name"] for each in one["spec"]["versions"] if each.get("storage")]
-        known = one.get("status", {}).get("storedVersions", [])
-        versions = [*known, *(each for each in stored if each not in known)]
-        status = {
-            "conditions": list(conditions.values()),
-            "acceptedNames": one["spec"]["names"],
-            "storedVersions": versions,
-        }
-        finalizers = list(
-            dict.fromkeys([*one["metadata"].get("finalizers", ()), definitions.CLEANUP])
-        )
-        metadata = (
-            one["metadata"]
-            if one["metadata"].get("deletionTimestamp")
-            else {**one["metadata"], "finalizers": finalizers}
-        )
-        self._replace(_DEFINITIONS, one, {**one, "metadata": metadata, "status": status})
+        if not definition["metadata"].get("deletionTimestamp"):
+            self.cluster.kinds.serve_custom(name, definitions.kinds_of(definition))
+        self._replace(_DEFINITIONS, definition, definitions.established(definition))
 
     def _dependents_follow(self, owner: Object) -> None:
-        """What had only this owner goes too."""
-        for kind, one in self._dependents(owner):
+        """Delete what had only this owner."""
+        for kind, dependent in self._dependents(owner):
             others = [
                 each
-                for each in one["metadata"]["ownerReferences"]
+                for each in dependent["metadata"]["ownerReferences"]
                 if each["uid"] != owner["metadata"]["uid"]
             ]
-            if any(self._is_there(each, one) for each in others):
+            if any(self._is_there(each, dependent) for each in others):
                 self._replace(
                     kind.stored_as,
-                    one,
-                    {**one, "metadata": {**one["metadata"], "ownerReferences": others}},
+                    dependent,
+                    {**dependent, "metadata": {**dependent["metadata"], "ownerReferences": others}},
                 )
             else:
-                self._remove(kind, one, "Background")
+                self._remove(kind, dependent, "Background")
 
     def _require_owner(self, of: tuple[str, str], one: Object) -> None:
         """What says that it has an owner, and none of its owners is there, goes."""
@@ -173,53 +140,55 @@ class Housekeeper:
         return found is not None and found["metadata"]["uid"] == reference["uid"]
 
     def _see_off(self, of: tuple[str, str], place: Place) -> None:
-        one = self.cluster.store.get(of, place)
-        if one is None or not one["metadata"].get("deletionTimestamp"):
+        obj = self.cluster.store.get(of, place)
+        if obj is None or not obj["metadata"].get("deletionTimestamp"):
             self._leaving.discard((of, place))
             return
-        finalizers = one["metadata"].get("finalizers") or []
+        finalizers = obj["metadata"].get("finalizers") or []
         if ORPHAN in finalizers:
-            self._let_go(one)
-            self._without(of, one, ORPHAN)
+            self._let_go(obj)
+            self._without(of, obj, ORPHAN)
         elif FOREGROUND in finalizers:
-            blocking = [(kind, each) for kind, each in self._dependents(one)]
+            blocking = [(kind, each) for kind, each in self._dependents(obj)]
             for kind, each in blocking:
                 if not each["metadata"].get("deletionTimestamp"):
                     self._remove(kind, each, "Foreground")
-            if not any(_blocks(each, one) for _, each in blocking):
-                self._without(of, one, FOREGROUND)
+            if not any(_blocks(each, obj) for _, each in blocking):
+                self._without(of, obj, FOREGROUND)
         elif of == _DEFINITIONS and definitions.CLEANUP in finalizers:
-            self._empty_definition(one)
+            self._empty_definition(obj)
         elif of == _NAMESPACES:
-            self._empty_namespace(one)
+            self._empty_namespace(obj)
 
     def _let_go(self, owner: Object) -> None:
-        for kind, one in self._dependents(owner):
+        for kind, dependent in self._dependents(owner):
             others = [
                 each
-                for each in one["metadata"]["ownerReferences"]
+                for each in dependent["metadata"]["ownerReferences"]
                 if each["uid"] != owner["metadata"]["uid"]
             ]
             metadata = {
-                name: value for name, value in one["metadata"].items() if name != "ownerReferences"
+                name: value
+                for name, value in dependent["metadata"].items()
+                if name != "ownerReferences"
             }
             if others:
                 metadata["ownerReferences"] = others
-            self._replace(kind.stored_as, one, {**one, "metadata": metadata})
+            self._replace(kind.stored_as, dependent, {**dependent, "metadata": metadata})
 
-    def _empty_definition(self, one: Object) -> None:
-        of = (one["spec"]["group"], one["spec"]["names"]["plural"])
+    def _empty_definition(self, definition: Object) -> None:
+        of = (definition["spec"]["group"], definition["spec"]["names"]["plural"])
         left = self.cluster.store.list(of)[0]
-        kinds = definitions.kinds_of(one)
+        kinds = definitions.kinds_of(definition)
         for each in left:
             if kinds and not each["metadata"].get("deletionTimestamp"):
                 self._remove(kinds[0], each, "Background")
         if not self.cluster.store.list(of)[0]:
-            self.cluster.kinds.serve_custom(one["metadata"]["name"], ())
-            self._without(_DEFINITIONS, one, definitions.CLEANUP)
+            self.cluster.kinds.serve_custom(definition["metadata"]["name"], ())
+            self._without(_DEFINITIONS, definition, definitions.CLEANUP)
 
-    def _empty_namespace(self, one: Object) -> None:
-        name = one["metadata"]["name"]
+    def _empty_namespace(self, namespace: Object) -> None:
+        name = namespace["metadata"]["name"]
         for kind in self._kinds():
             if kind.namespaced:
                 for each in self.cluster.store.list(kind.stored_as, name)[0]:
@@ -234,11 +203,17 @@ class Housekeeper:
         if left:
             self._replace(
                 _NAMESPACES,
-                one,
-                {**one, "status": {"phase": "Terminating", "conditions": _remaining(left, one)}},
+                namespace,
+                {
+                    **namespace,
+                    "status": {
+                        "phase": "Terminating",
+                        "conditions": remaining_conditions(left, namespace),
+                    },
+                },
             )
-        elif one["spec"].get("finalizers"):
-            emptied = self._replace(_NAMESPACES, one, {**one, "spec": {}})
+        elif namespace["spec"].get("finalizers"):
+            emptied = self._replace(_NAMESPACES, namespace, {**namespace, "spec": {}})
             if emptied is not None and not emptied["metadata"].get("finalizers"):
                 self._replace(_NAMESPACES, emptied, None)
 
@@ -255,10 +230,13 @@ class Housekeeper:
             and any(each.get("uid") == uid for each in one["metadata"].get("ownerReferences") or ())
         ]
 
-    def _remove(self, kind: Kind, one: Object, propagation: str) -> None:
+    def _remove(self, kind: Kind, obj: Object, propagation: str) -> None:
         try:
             delete(
-                self.cluster, kind, _place(one), Farewell(propagation, uid=one["metadata"]["uid"])
+                self.cluster,
+                kind,
+                _place(obj),
+                DeleteOptions(propagation, uid=obj["metadata"]["uid"]),
             )
         except Refusal:
             pass  # gone already, or a webhook refused: the next change brings us back
@@ -290,45 +268,3 @@ def _blocks(dependent: Object, owner: Object) -> bool:
         each["uid"] == owner["metadata"]["uid"] and each.get("blockOwnerDeletion")
         for each in references
     )
-
-
-def _remaining(left: list[tuple[Kind, Object]], namespace: Object) -> list[dict[str, Any]]:
-    """Why a namespace does not go, in the words of its controller."""
-    counts: dict[str, int] = {}
-    finalizers: dict[str, int] = {}
-    for kind, one in left:
-        counts[kind.qualified] = counts.get(kind.qualified, 0) + 1
-        for each in one["metadata"].get("finalizers") or ():
-            finalizers[each] = finalizers.get(each, 0) + 1
-    content = ", ".join(
-        f"{name} has {count} resource instances" for name, count in sorted(counts.items())
-    )
-    found = [
-        (
-            "NamespaceContentRemaining",
-            "SomeResourcesRemain",
-            f"Some resources are remaining: {content}",
-        )
-    ]
-    if finalizers:
-        said = ", ".join(
-            f"{name} in {count} resource instances" for name, count in sorted(finalizers.items())
-        )
-        found.append(
-            (
-                "NamespaceFinalizersRemaining",
-                "SomeFinalizersRemain",
-                f"Some content in the namespace has finalizers remaining: {said}",
-            )
-        )
-    since = namespace["metadata"]["deletionTimestamp"]
-    return [
-        {
-            "type": kind,
-            "status": "True",
-            "reason": reason,
-            "message": message,
-            "lastTransitionTime": since,
-        }
-        for kind, reason, message in found
-    ]

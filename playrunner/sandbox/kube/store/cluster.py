@@ -17,7 +17,7 @@ from playrunner.sandbox.kube.store.store import Object, Store
 from playrunner.sandbox.kube.wire.runtime import NoRuntime, PodRuntime
 
 if TYPE_CHECKING:
-    from playrunner.sandbox.kube.http.accounts import Accounts
+    from playrunner.sandbox.kube.store.accounts import Accounts
     from playrunner.sandbox.kube.store.kubelet_proxy import Nodes
 
 VERSION = {
@@ -75,7 +75,7 @@ class Cluster:
 
     def reset(self) -> None:
         """An empty cluster, with default settings."""
-        with self.store.changed:  # nobody sees half of it
+        with self.store.changed:  # readers see all of it or nothing
             for one in self.store.list(("apiextensions.k8s.io", "customresourcedefinitions"))[0]:
                 self.kinds.serve_custom(one["metadata"]["name"], ())
             self.store.clear()

@@ -9,15 +9,16 @@ from playrunner.sandbox.kube.schema import schema as schemas
 from playrunner.sandbox.kube.schema.kinds import Kind
 from playrunner.sandbox.kube.schema.names import is_label, is_subdomain
 from playrunner.sandbox.kube.schema.problems import Problem, invalid_value, required
+from playrunner.sandbox.kube.store.cluster import now
 from playrunner.sandbox.kube.store.store import Object
 
 OF = ("apiextensions.k8s.io", "customresourcedefinitions")
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 
 
-def definition_problems(one: Object) -> Iterator[Problem]:
+def definition_problems(definition: Object) -> Iterator[Problem]:
     """What is wrong with a definition."""
-    spec = one["spec"]
+    spec = definition["spec"]
     group, names = spec.get("group", ""), spec.get("names") or {}
     if not group:
         yield required("spec.group")
@@ -35,9 +36,11 @@ def definition_problems(one: Object) -> Iterator[Problem]:
         elif not is_label(names[name].lower()):
             yield invalid_value(f"spec.names.{name}", names[name], "must be a DNS label")
     wanted = f"{names.get('plural')}.{group}"
-    if one["metadata"].get("name") != wanted:
+    if definition["metadata"].get("name") != wanted:
         yield invalid_value(
-            "metadata.name", one["metadata"].get("name"), 'must be spec.names.plural+"."+spec.group'
+            "metadata.name",
+            definition["metadata"].get("name"),
+            'must be spec.names.plural+"."+spec.group',
         )
     versions = spec.get("versions") or []
     if not versions:
@@ -110,3 +113,37 @@ def _kind(spec: Object, names: Object, version: Object) -> Kind:
         columns=tuple(version.get("additionalPrinterColumns", ())),
         scale=subresources.get("scale") or {},
     )
+
+
+def established(definition: Object) -> Object:
+    """The definition once it is served: its conditions, its stored versions and our finalizer."""
+    conditions = {each["type"]: each for each in definition.get("status", {}).get("conditions", ())}
+    for kind, reason, message in (
+        ("NamesAccepted", "NoConflicts", "no conflicts found"),
+        ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+    ):
+        conditions.setdefault(
+            kind,
+            {
+                "type": kind,
+                "status": "True",
+                "reason": reason,
+                "message": message,
+                "lastTransitionTime": now(),
+            },
+        )
+    stored = [each["name"] for each in definition["spec"]["versions"] if each.get("storage")]
+    known = definition.get("status", {}).get("storedVersions", [])
+    versions = [*known, *(each for each in stored if each not in known)]
+    status = {
+        "conditions": list(conditions.values()),
+        "acceptedNames": definition["spec"]["names"],
+        "storedVersions": versions,
+    }
+    finalizers = list(dict.fromkeys([*definition["metadata"].get("finalizers", ()), CLEANUP]))
+    metadata = (
+        definition["metadata"]
+        if definition["metadata"].get("deletionTimestamp")
+        else {**definition["metadata"], "finalizers": finalizers}
+    )
+    return {**definition, "metadata": metadata, "status": status}

@@ -11,7 +11,7 @@ from playrunner.sandbox.kube.schema.problems import bad_request, conflict, forbi
 from playrunner.sandbox.kube.store import webhooks
 from playrunner.sandbox.kube.store.cluster import Cluster, now
 from playrunner.sandbox.kube.store.store import Moved, Object, Place
-from playrunner.sandbox.kube.store.write_options import Way
+from playrunner.sandbox.kube.store.write_options import WriteOptions
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 # Kinds whose own deletion answers with the object that was there.
@@ -31,7 +31,7 @@ _LEAVE_DEPENDENTS = (
 
 
 @dataclass(frozen=True)
-class Farewell:
+class DeleteOptions:
     """How a removal is meant."""
 
     propagation: str = ""
@@ -41,7 +41,7 @@ class Farewell:
     dry_run: bool = False
 
     @staticmethod
-    def of(options: Any, query: dict[str, list[str]]) -> Farewell:
+    def of(options: Any, query: dict[str, list[str]]) -> DeleteOptions:
         """From the body of a DELETE, or its query."""
         options = options if isinstance(options, dict) else {}
         first = {name: values[-1] for name, values in query.items()}
@@ -57,7 +57,7 @@ class Farewell:
         grace = options.get("gracePeriodSeconds", first.get("gracePeriodSeconds"))
         conditions = options.get("preconditions") or {}
         dry_run = bool(options.get("dryRun") or first.get("dryRun"))
-        return Farewell(
+        return DeleteOptions(
             propagation,
             None if grace is None else int(grace),
             conditions.get("uid", ""),
@@ -66,22 +66,22 @@ class Farewell:
         )
 
 
-def delete(cluster: Cluster, kind: Kind, place: Place, farewell: Farewell) -> Object:
+def delete(cluster: Cluster, kind: Kind, place: Place, options: DeleteOptions) -> Object:
     """Take one object away, or start to; the answer is the object, or that it is gone."""
     while True:
         live = cluster.store.get(kind.stored_as, place)
         if live is None:
             raise not_found(kind, place[1])
-        _require_as_seen(kind, live, farewell)
+        _require_as_seen(kind, live, options)
         if kind.type_name == "core.v1.Namespace" and place[1] in (
             "default",
             "kube-system",
             "kube-public",
         ):
             raise forbidden(kind, place[1], "this namespace may not be deleted")
-        webhooks.validate(cluster, kind, None, live, Way(dry_run=farewell.dry_run))
-        leaving = _leaving(cluster, kind, live, farewell)
-        if farewell.dry_run or leaving == live:
+        webhooks.validate(cluster, kind, None, live, WriteOptions(dry_run=options.dry_run))
+        leaving = _leaving(cluster, kind, live, options)
+        if options.dry_run or leaving == live:
             return leaving or live
         try:
             final = cluster.store.put(kind.stored_as, place, live, leaving)
@@ -90,11 +90,11 @@ def delete(cluster: Cluster, kind: Kind, place: Place, farewell: Farewell) -> Ob
         return final if leaving is not None or kind.kind in _SHOWN else _gone(kind, live)
 
 
-def _require_as_seen(kind: Kind, live: Object, farewell: Farewell) -> None:
+def _require_as_seen(kind: Kind, live: Object, options: DeleteOptions) -> None:
     metadata = live["metadata"]
     for name, wanted, there, happened in (
-        ("UID", farewell.uid, metadata["uid"], "deleted and then recreated"),
-        ("ResourceVersion", farewell.version, metadata["resourceVersion"], "modified"),
+        ("UID", options.uid, metadata["uid"], "deleted and then recreated"),
+        ("ResourceVersion", options.version, metadata["resourceVersion"], "modified"),
     ):
         if wanted and wanted != there:
             why = (
@@ -104,24 +104,28 @@ def _require_as_seen(kind: Kind, live: Object, farewell: Farewell) -> None:
             raise conflict(kind, metadata["name"], f"{why}. The object might have been {happened}")
 
 
-def _leaving(cluster: Cluster, kind: Kind, live: Object, farewell: Farewell) -> Object | None:
+def _leaving(cluster: Cluster, kind: Kind, live: Object, options: DeleteOptions) -> Object | None:
     """The object as it waits to go; None when nothing holds it."""
     metadata = dict(live["metadata"])
     finalizers = [
-        one for one in metadata.get("finalizers") or () if one not in (FOREGROUND, ORPHAN)
+        finalizer
+        for finalizer in metadata.get("finalizers") or ()
+        if finalizer not in (FOREGROUND, ORPHAN)
     ]
-    propagation = farewell.propagation or ("Orphan" if kind.type_name in _LEAVE_DEPENDENTS else "")
+    propagation = options.propagation or ("Orphan" if kind.type_name in _LEAVE_DEPENDENTS else "")
     asked = {"Foreground": FOREGROUND, "Orphan": ORPHAN}.get(propagation)
     if asked:
         finalizers.append(asked)
     elif not propagation:
         finalizers += [
-            one for one in metadata.get("finalizers") or () if one in (FOREGROUND, ORPHAN)
+            finalizer
+            for finalizer in metadata.get("finalizers") or ()
+            if finalizer in (FOREGROUND, ORPHAN)
         ]
     metadata.pop("finalizers", None)
     if finalizers:
         metadata["finalizers"] = finalizers
-    grace = _grace(cluster, kind, live, farewell)
+    grace = _grace(cluster, kind, live, options)
     first = "deletionTimestamp" not in metadata
     if first or grace < metadata.get("deletionGracePeriodSeconds", 0):
         metadata |= {"deletionTimestamp": _later(grace), "deletionGracePeriodSeconds": grace}
@@ -138,7 +142,7 @@ def _leaving(cluster: Cluster, kind: Kind, live: Object, farewell: Farewell) -> 
     return None
 
 
-def _grace(cluster: Cluster, kind: Kind, live: Object, farewell: Farewell) -> int:
+def _grace(cluster: Cluster, kind: Kind, live: Object, options: DeleteOptions) -> int:
     """Only a pod that runs somewhere is given time."""
     if kind.type_name != "core.v1.Pod" or not cluster.settings.pod_grace:
         return 0
@@ -147,8 +151,8 @@ def _grace(cluster: Cluster, kind: Kind, live: Object, farewell: Farewell) -> in
         "Failed",
     ):
         return 0
-    if farewell.grace is not None:
-        return farewell.grace
+    if options.grace is not None:
+        return options.grace
     return int(
         live["metadata"].get(
             "deletionGracePeriodSeconds", live["spec"].get("terminationGracePeriodSeconds", 30)

@@ -14,8 +14,12 @@ _NAMES = {
     "note": "message",
     "reportingController": "reportingComponent",
 }
-_OLD = {"deprecatedCount": "count", "deprecatedFirstTimestamp": "firstTimestamp", "deprecatedLastTimestamp": "lastTimestamp",
-        "deprecatedSource": "source"}  # fmt: skip
+_OLD = {
+    "deprecatedCount": "count",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedSource": "source",
+}
 
 
 def stored(kind: Kind, body: Any) -> Any:
@@ -30,14 +34,16 @@ def stored(kind: Kind, body: Any) -> Any:
     return {names.get(name, name): value for name, value in body.items()} | {"apiVersion": "v1"}
 
 
-def served(kind: Kind, one: dict[str, Any]) -> dict[str, Any]:
+def served(kind: Kind, event: dict[str, Any]) -> dict[str, Any]:
     """As this kind's version shows it."""
     if kind.api_version == _NEW:
         names = {old: new for new, old in (_NAMES | _OLD).items()}
-        return {names.get(name, name): value for name, value in one.items()} | {"apiVersion": _NEW}
-    if one.get("apiVersion") != kind.api_version:
-        return {**one, "apiVersion": kind.api_version}
-    return one
+        return {names.get(name, name): value for name, value in event.items()} | {
+            "apiVersion": _NEW
+        }
+    if event.get("apiVersion") != kind.api_version:
+        return {**event, "apiVersion": kind.api_version}
+    return event
 
 
 def schema(kind: Kind) -> Schema:

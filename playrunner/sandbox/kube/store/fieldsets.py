@@ -22,16 +22,16 @@ def fields_of(value: Any, schema: Schema) -> Fields:
     return found
 
 
-def _collect(value: Any, schema: Schema, path: Path, found: Fields) -> None:
+def _collect(value: Any, schema: Schema, path: Path, fields: Fields) -> None:
     members = list(members_of(value, schema))
     if not members:
         if path:
-            found.add(path)
+            fields.add(path)
         return
     for step, one, inner in members:
         if not (step.startswith("f:") and schemas.is_struct_field(schema, step[2:])):
-            found.add((*path, step))
-        _collect(one, inner, (*path, step), found)
+            fields.add((*path, step))
+        _collect(one, inner, (*path, step), fields)
 
 
 def members_of(value: Any, schema: Schema) -> Iterator[tuple[str, Any, Schema]]:
@@ -39,15 +39,15 @@ def members_of(value: Any, schema: Schema) -> Iterator[tuple[str, Any, Schema]]:
     if schemas.is_atomic(schema, value):
         return
     if isinstance(value, dict):
-        for name, one in value.items():
-            yield f"f:{name}", one, schemas.field(schema, name) or schemas.ANYTHING
+        for name, item in value.items():
+            yield f"f:{name}", item, schemas.field(schema, name) or schemas.ANYTHING
     elif schema.get("x-kubernetes-list-type") == "set":
-        for one in value:
-            yield f"v:{json.dumps(one, separators=(',', ':'))}", one, schemas.items(schema)
+        for item in value:
+            yield f"v:{json.dumps(item, separators=(',', ':'))}", item, schemas.items(schema)
     else:
         inner = schemas.items(schema)
-        for one in value:
-            yield item_step(one, schema), one, inner
+        for item in value:
+            yield item_step(item, schema), item, inner
 
 
 def item_step(item: Any, schema: Schema) -> str:
@@ -91,16 +91,16 @@ def _compare(
                 touched.add((*path, step))
 
 
-def _collect_new(value: Any, schema: Schema, path: Path, found: Fields) -> None:
+def _collect_new(value: Any, schema: Schema, path: Path, fields: Fields) -> None:
     """What appears: a map is a field of its own, beside its members; a structure is only its
     members."""
     members = list(members_of(value, schema))
     if not members or "properties" not in schema:
-        found.add(path)
+        fields.add(path)
     for step, one, inner in members:
         if step[0] in "kv":
-            found.add((*path, step))
-        _collect_new(one, inner, (*path, step), found)
+            fields.add((*path, step))
+        _collect_new(one, inner, (*path, step), fields)
 
 
 def with_parents(fields: Iterable[Path]) -> Fields:
@@ -127,13 +127,13 @@ def _trimmed(tree: dict[str, Any]) -> dict[str, Any]:
 def from_json(tree: dict[str, Any], path: Path = ()) -> Fields:
     if not tree:
         return {path} if path else set()
-    found: Fields = set()
+    fields: Fields = set()
     for step, inner in tree.items():
         if step == ".":
-            found.add(path)
+            fields.add(path)
         else:
-            found |= from_json(inner, (*path, step))
-    return found
+            fields |= from_json(inner, (*path, step))
+    return fields
 
 
 def spelled(path: Path) -> str:
@@ -161,15 +161,15 @@ def without(value: Any, path: Path, schema: Schema) -> Any:
         if name not in value:
             return value
         if len(path) == 1:
-            return {key: one for key, one in value.items() if key != name}
+            return {key: item for key, item in value.items() if key != name}
         inner = schemas.field(schema, name) or schemas.ANYTHING
         return {**value, name: without(value[name], path[1:], inner)}
     if isinstance(value, list) and not schemas.is_atomic(schema, value):
         kept = []
-        for step, one, inner in members_of(value, schema):
+        for step, item, inner in members_of(value, schema):
             if step != path[0]:
-                kept.append(one)
+                kept.append(item)
             elif len(path) > 1:
-                kept.append(without(one, path[1:], inner))
+                kept.append(without(item, path[1:], inner))
         return kept
     return value

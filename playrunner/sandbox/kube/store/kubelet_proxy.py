@@ -1,5 +1,5 @@
-"""The API server's way to a node: logs and commands of pods are asked of the kubelet that the pod's
-node names."""
+"""The API server's proxy to kubelets: requests for logs and commands go to the kubelet of the pod's
+node."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from playrunner.sandbox.kube.http.podstreams import container_of
-from playrunner.sandbox.kube.schema.messages import Request, Stream, Upgrade
 from playrunner.sandbox.kube.schema.problems import Refusal
 from playrunner.sandbox.kube.store.store import Object, Store
-from playrunner.sandbox.kube.wire.runtime import Pod
+from playrunner.sandbox.kube.wire.messages import Request, Stream, Upgrade
+from playrunner.sandbox.kube.wire.runtime import Pod, container_of
 
 _VERBS = {"log": "containerLogs", "exec": "exec", "attach": "attach", "portforward": "portForward"}
 _STREAM_NAMES = {"stdin": "input", "stdout": "output", "stderr": "error"}

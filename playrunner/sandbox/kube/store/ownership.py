@@ -1,4 +1,5 @@
-"""Who owns which field of an object: the managed fields of its metadata, kept up with every write."""
+"""Who owns which field of an object: the managed fields of its metadata, kept up with every
+write."""
 
 from __future__ import annotations
 
@@ -8,13 +9,22 @@ from typing import Any
 from playrunner.sandbox.kube.schema.schema import Schema
 from playrunner.sandbox.kube.store.fieldsets import Fields, changed_fields, from_json, to_json
 
-# Fields of every object that nobody owns.
+# Fields of every object that have no owner.
 _COMMON = ("f:apiVersion",), ("f:kind",), ("f:metadata",)
 _METADATA = (
-    "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
-    "resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds",
-)  # fmt: skip
-NOBODYS: Fields = {*_COMMON, *(("f:metadata", f"f:{name}") for name in _METADATA)}
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "selfLink",
+    "uid",
+    "clusterName",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
+UNOWNED: Fields = {*_COMMON, *(("f:metadata", f"f:{name}") for name in _METADATA)}
 
 
 @dataclass(frozen=True)
@@ -46,7 +56,7 @@ class Owner:
         return entry | ({"subresource": self.subresource} if self.subresource else {})
 
 
-def owners_of(one: dict[str, Any]) -> list[Owner]:
+def owners_of(obj: dict[str, Any]) -> list[Owner]:
     return [
         Owner(
             entry.get("manager", ""),
@@ -56,29 +66,29 @@ def owners_of(one: dict[str, Any]) -> list[Owner]:
             entry.get("time", ""),
             frozenset(from_json(entry.get("fieldsV1") or {})),
         )
-        for entry in one["metadata"].get("managedFields") or []
+        for entry in obj["metadata"].get("managedFields") or []
     ]
 
 
-def with_owners(one: dict[str, Any], owners: list[Owner]) -> dict[str, Any]:
+def with_owners(obj: dict[str, Any], owners: list[Owner]) -> dict[str, Any]:
     """The object with these entries; those that own nothing are left out."""
     kept = sorted(
         (owner for owner in owners if owner.fields),
         key=lambda owner: (owner.operation, owner.time, owner.manager),
     )
-    metadata = {name: value for name, value in one["metadata"].items() if name != "managedFields"}
+    metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
     if kept:
         metadata["managedFields"] = [owner.entry() for owner in kept]
-    return {**one, "metadata": metadata}
+    return {**obj, "metadata": metadata}
 
 
 def after_update(
     before: dict[str, Any] | None, after: dict[str, Any], schema: Schema, writer: Owner
 ) -> dict[str, Any]:
-    """The object after a create, replace or patch: the writer takes what it changed, from whoever
-    had it."""
+    """The object after a create, replace or patch: the writer takes over what it changed from
+    earlier owners."""
     touched, removed = changed_fields(before or {}, after, schema)
-    touched -= NOBODYS
+    touched -= UNOWNED
     if before is not None and not touched and not removed:
         return with_owners(after, owners_of(before))
     others = [

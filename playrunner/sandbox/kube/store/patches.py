@@ -31,9 +31,11 @@ def json_patch(target: Any, operations: Any) -> Any:
             document = _step(document, operation)
         except (KeyError, IndexError, ValueError, TypeError) as error:
             raise Refusal(
-                422, "Invalid", f"the server rejected our request due to an error in our request: {operation.get('op')} "
-                f"{operation.get('path')}: {error}"
-            ) from error  # fmt: skip
+                422,
+                "Invalid",
+                "the server rejected our request due to an error in our request:"
+                f" {operation.get('op')} {operation.get('path')}: {error}",
+            ) from error
     return document
 
 

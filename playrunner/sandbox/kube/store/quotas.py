@@ -21,12 +21,12 @@ _COUNTED = (
 )
 
 
-def require_quota(cluster: Cluster, kind: Kind, one: Object) -> None:
+def require_quota(cluster: Cluster, kind: Kind, obj: Object) -> None:
     """Refused when this would be more than one of the namespace's quotas allows."""
-    namespace = one["metadata"].get("namespace", "")
+    namespace = obj["metadata"].get("namespace", "")
     for quota in cluster.store.list(("", "resourcequotas"), namespace)[0]:
         hard = quota.get("spec", {}).get("hard") or {}
-        wanted = {name: amount for name, amount in _usage(kind, one).items() if name in hard}
+        wanted = {name: amount for name, amount in _usage(kind, obj).items() if name in hard}
         if not wanted:
             continue
         there = [_usage(kind, other) for other in cluster.store.list(kind.stored_as, namespace)[0]]
@@ -35,36 +35,36 @@ def require_quota(cluster: Cluster, kind: Kind, one: Object) -> None:
         }
         over = sorted(name for name in wanted if used[name] + wanted[name] > value_of(hard[name]))
         if over:
-            said = [
-                ", ".join(f"{name}={_spelled(amounts[name])}" for name in over)
-                for amounts in (wanted, used)
+            amounts = [
+                ", ".join(f"{name}={_spelled(usage[name])}" for name in over)
+                for usage in (wanted, used)
             ]
             limited = ", ".join(f"{name}={hard[name]}" for name in over)
             why = (
-                f"exceeded quota: {quota['metadata']['name']}, requested: {said[0]}, used:"
-                f" {said[1]}, limited: {limited}"
+                f"exceeded quota: {quota['metadata']['name']}, requested: {amounts[0]}, used:"
+                f" {amounts[1]}, limited: {limited}"
             )
-            raise forbidden(kind, one["metadata"]["name"], why)
+            raise forbidden(kind, obj["metadata"]["name"], why)
 
 
-def _usage(kind: Kind, one: Object) -> dict[str, Decimal]:
+def _usage(kind: Kind, obj: Object) -> dict[str, Decimal]:
     """What one object counts for; a pod that has ended counts for nothing."""
-    found = {f"count/{kind.qualified}": Decimal(1)}
+    usage = {f"count/{kind.qualified}": Decimal(1)}
     if kind.plural in _COUNTED and not kind.group:
-        found[kind.plural] = Decimal(1)
+        usage[kind.plural] = Decimal(1)
     if kind.type_name == "core.v1.PersistentVolumeClaim":
-        found["requests.storage"] = value_of(
-            one["spec"].get("resources", {}).get("requests", {}).get("storage", "0")
+        usage["requests.storage"] = value_of(
+            obj["spec"].get("resources", {}).get("requests", {}).get("storage", "0")
         )
     if kind.type_name == "core.v1.Pod":
-        if one.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+        if obj.get("status", {}).get("phase") in ("Succeeded", "Failed"):
             return {}
-        for container in one["spec"].get("containers", ()):
+        for container in obj["spec"].get("containers", ()):
             for field in ("requests", "limits"):
                 for name, amount in ((container.get("resources") or {}).get(field) or {}).items():
                     for spelled in (f"{field}.{name}", *((name,) if field == "requests" else ())):
-                        found[spelled] = found.get(spelled, Decimal(0)) + value_of(amount)
-    return found
+                        usage[spelled] = usage.get(spelled, Decimal(0)) + value_of(amount)
+    return usage
 
 
 def _spelled(amount: Decimal) -> str:

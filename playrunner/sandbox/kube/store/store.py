@@ -17,7 +17,7 @@ from playrunner.sandbox.kube.schema.problems import expired
 
 Object = dict[str, Any]
 Place = tuple[str, str]  # namespace (empty when the kind has none) and name
-HISTORY = 20_000  # events; a watch from before them is told to list again
+HISTORY = 20_000  # events; a watch from before them must list again
 
 
 class Moved(Exception):
@@ -81,7 +81,7 @@ class Store:
                 objects[place] = final
             if len(self._history) == HISTORY:
                 self._oldest = self._history[0].version
-            # What is told of a removal carries the version of the removal, so that a watch can go
+            # The event of a removal carries the version of the removal, so that a watch can go
             # on from it.
             self._history.append(
                 Event(self.version, of, final, None)
@@ -109,7 +109,7 @@ class Store:
             return self.changed.wait_for(lambda: self.version > version, seconds)
 
     def forget_history(self) -> None:
-        """As a compaction does: watches from before now are told to list again."""
+        """As a compaction does: watches from before now must list again."""
         with self.changed:
             self.version += 1
             self._oldest = self.version

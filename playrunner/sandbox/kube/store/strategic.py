@@ -54,19 +54,21 @@ def _merged_member(
 
 
 def _merged_list(there: list[Any], patch: list[Any], key: str, schema: Schema) -> list[Any]:
-    if any(one.get("$patch") == "replace" for one in patch):
-        return [_plain(one) for one in patch if "$patch" not in one]
+    if any(item.get("$patch") == "replace" for item in patch):
+        return [_plain(item) for item in patch if "$patch" not in item]
     merged = list(there)
-    for one in patch:
-        if key not in one:
-            raise bad_request(f"map: {one} does not contain declared merge key: {key}")
-        at = next((index for index, other in enumerate(merged) if other.get(key) == one[key]), None)
-        if one.get("$patch") == "delete":
-            merged = [other for other in merged if other.get(key) != one[key]]
+    for item in patch:
+        if key not in item:
+            raise bad_request(f"map: {item} does not contain declared merge key: {key}")
+        at = next(
+            (index for index, other in enumerate(merged) if other.get(key) == item[key]), None
+        )
+        if item.get("$patch") == "delete":
+            merged = [other for other in merged if other.get(key) != item[key]]
         elif at is None:
-            merged.append(strategic_patch({}, one, schema))
+            merged.append(strategic_patch({}, item, schema))
         else:
-            merged[at] = strategic_patch(merged[at], one, schema)
+            merged[at] = strategic_patch(merged[at], item, schema)
     return merged
 
 

@@ -17,7 +17,7 @@ from playrunner.sandbox.kube.schema.problems import Refusal
 from playrunner.sandbox.kube.store.cluster import Cluster, new_uid
 from playrunner.sandbox.kube.store.patches import json_patch
 from playrunner.sandbox.kube.store.store import Object
-from playrunner.sandbox.kube.store.write_options import Way
+from playrunner.sandbox.kube.store.write_options import WriteOptions
 from playrunner.sandbox.kube.wire.selectors import by_selector
 
 _GROUP = "admissionregistration.k8s.io"
@@ -29,38 +29,40 @@ class _Unreachable(Exception):
     """The webhook gave no usable answer."""
 
 
-def mutated(cluster: Cluster, kind: Kind, one: Object, before: Object | None, way: Way) -> Object:
+def mutated(
+    cluster: Cluster, kind: Kind, obj: Object, before: Object | None, options: WriteOptions
+) -> Object:
     """The object after every mutating webhook that wants it; the same one when none changed it."""
     for hook in _matching(
-        cluster, "mutatingwebhookconfigurations", kind, one, before, way.subresource
+        cluster, "mutatingwebhookconfigurations", kind, obj, before, options.subresource
     ):
-        answer = _asked(cluster, hook, kind, one, before, way)
+        answer = _asked(cluster, hook, kind, obj, before, options)
         if answer.get("patch"):
-            one = json_patch(one, json.loads(base64.b64decode(answer["patch"])))
-    return one
+            obj = json_patch(obj, json.loads(base64.b64decode(answer["patch"])))
+    return obj
 
 
 def validate(
-    cluster: Cluster, kind: Kind, one: Object | None, before: Object | None, way: Way
+    cluster: Cluster, kind: Kind, obj: Object | None, before: Object | None, options: WriteOptions
 ) -> None:
     """Refused when one of the validating webhooks refuses; without an object, it is a removal."""
     for hook in _matching(
-        cluster, "validatingwebhookconfigurations", kind, one, before, way.subresource
+        cluster, "validatingwebhookconfigurations", kind, obj, before, options.subresource
     ):
-        _asked(cluster, hook, kind, one, before, way)
+        _asked(cluster, hook, kind, obj, before, options)
 
 
 def _matching(
     cluster: Cluster,
     plural: str,
     kind: Kind,
-    one: Object | None,
+    obj: Object | None,
     before: Object | None,
     subresource: str,
 ) -> Iterator[dict[str, Any]]:
     if kind.group == _GROUP:
         return
-    subject = one if one is not None else before
+    subject = obj if obj is not None else before
     assert subject is not None
     namespace_name = subject["metadata"].get("namespace") if kind.namespaced else None
     namespace = (
@@ -71,7 +73,7 @@ def _matching(
     for configuration in cluster.store.list((_GROUP, plural))[0]:
         for hook in configuration.get("webhooks", ()):
             concerned = any(
-                _rule_fits(rule, kind, _operation(one, before), subresource)
+                _rule_fits(rule, kind, _operation(obj, before), subresource)
                 for rule in hook.get("rules", ())
             )
             here = namespace is None or by_selector(hook.get("namespaceSelector", {}))(namespace)
@@ -79,8 +81,8 @@ def _matching(
                 yield hook
 
 
-def _operation(one: Object | None, before: Object | None) -> str:
-    return "DELETE" if one is None else "CREATE" if before is None else "UPDATE"
+def _operation(obj: Object | None, before: Object | None) -> str:
+    return "DELETE" if obj is None else "CREATE" if before is None else "UPDATE"
 
 
 def _rule_fits(rule: dict[str, Any], kind: Kind, operation: str, subresource: str) -> bool:
@@ -107,11 +109,11 @@ def _asked(
     cluster: Cluster,
     hook: dict[str, Any],
     kind: Kind,
-    one: Object | None,
+    obj: Object | None,
     before: Object | None,
-    way: Way,
+    options: WriteOptions,
 ) -> dict[str, Any]:
-    review = _review(kind, one, before, way)
+    review = _review(kind, obj, before, options)
     try:
         answer = _called(cluster, hook, review)
     except _Unreachable as error:
@@ -124,7 +126,7 @@ def _asked(
         raise Refusal(
             500, "InternalError", why, {"causes": [{"message": why.partition(": ")[2]}]}
         ) from error
-    way.warnings.extend(answer.get("warnings") or ())
+    options.warnings.extend(answer.get("warnings") or ())
     if not answer.get("allowed"):
         status = answer.get("status") or {}
         said = status.get("message") or status.get("reason")
@@ -140,8 +142,10 @@ def _asked(
     return answer
 
 
-def _review(kind: Kind, one: Object | None, before: Object | None, way: Way) -> dict[str, Any]:
-    subject = one if one is not None else before
+def _review(
+    kind: Kind, obj: Object | None, before: Object | None, options: WriteOptions
+) -> dict[str, Any]:
+    subject = obj if obj is not None else before
     assert subject is not None
     names = {"group": kind.group, "version": kind.version}
     request = {
@@ -151,17 +155,17 @@ def _review(kind: Kind, one: Object | None, before: Object | None, way: Way) -> 
         "requestKind": {**names, "kind": kind.kind},
         "requestResource": {**names, "resource": kind.plural},
         "name": subject["metadata"].get("name", ""),
-        "operation": _operation(one, before),
+        "operation": _operation(obj, before),
         "userInfo": USER,
-        "object": one,
+        "object": obj,
         "oldObject": before,
-        "dryRun": way.dry_run,
-        "options": {"kind": _OPTIONS[_operation(one, before)], "apiVersion": "meta.k8s.io/v1"},
+        "dryRun": options.dry_run,
+        "options": {"kind": _OPTIONS[_operation(obj, before)], "apiVersion": "meta.k8s.io/v1"},
     }
     if kind.namespaced:
         request["namespace"] = subject["metadata"].get("namespace", "")
-    if way.subresource:
-        request |= {"subResource": way.subresource, "requestSubResource": way.subresource}
+    if options.subresource:
+        request |= {"subResource": options.subresource, "requestSubResource": options.subresource}
     return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
 
 
@@ -209,7 +213,7 @@ def _trust(cluster: Cluster, config: dict[str, Any]) -> ssl.SSLContext:
         )
     except (ssl.SSLError, binascii.Error, ValueError) as error:
         raise _Unreachable(f"unable to load root certificates: {error}") from error
-    if cluster.certificate is not None:  # the sandbox's own webhooks answer nobody else
+    if cluster.certificate is not None:  # the sandbox's own webhooks require it
         context.load_cert_chain(*cluster.certificate)
     if not bundle:
         return context
@@ -228,15 +232,15 @@ def _address(cluster: Cluster, config: dict[str, Any]) -> str:
     name, place = service["name"], (service["namespace"], service["name"])
     path, port = service.get("path", "").lstrip("/"), service.get("port", 443)
     url = f"https://{name}.{service['namespace']}.svc:{port}/{path}?timeout=10s"
-    found = cluster.store.get(("", "services"), place)
-    if found is None:
+    service_object = cluster.store.get(("", "services"), place)
+    if service_object is None:
         raise _Unreachable(f'Post "{url}": service "{name}" not found')
     endpoints = cluster.store.get(("", "endpoints"), place) or {}
     target = next(
         (
-            one.get("targetPort", port)
-            for one in found["spec"].get("ports", ())
-            if one["port"] == port
+            service_port.get("targetPort", port)
+            for service_port in service_object["spec"].get("ports", ())
+            if service_port["port"] == port
         ),
         None,
     )
@@ -244,7 +248,11 @@ def _address(cluster: Cluster, config: dict[str, Any]) -> str:
         for address in subset.get("addresses", ()):
             ports = subset.get("ports", ())
             number = next(
-                (one["port"] for one in ports if target in (one["port"], one.get("name"))),
+                (
+                    service_port["port"]
+                    for service_port in ports
+                    if target in (service_port["port"], service_port.get("name"))
+                ),
                 ports[0]["port"] if ports else port,
             )
             return f"https://{address['ip']}:{number}/{path}"

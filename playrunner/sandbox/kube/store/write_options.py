@@ -1,4 +1,4 @@
-"""Way: how a write is meant: by whom, in what manner, and whether for real."""
+"""WriteOptions: how a write is meant: by whom, in what manner, and whether for real."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playrunner.sandbox.kube.store.ownership import Owner
 
 
 @dataclass(frozen=True)
-class Way:
+class WriteOptions:
     """How a write is meant."""
 
     manager: str = "sandbox"

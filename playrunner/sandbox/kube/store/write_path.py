@@ -9,26 +9,22 @@ from dataclasses import replace
 from typing import Any
 
 from playrunner.sandbox.kube.schema.kinds import Kind
-from playrunner.sandbox.kube.schema.names import generated, metadata_problems
+from playrunner.sandbox.kube.schema.names import generated
 from playrunner.sandbox.kube.schema.problems import (
     already_exists,
     bad_request,
     conflict,
     forbidden,
-    invalid,
-    invalid_value,
     not_found,
 )
 from playrunner.sandbox.kube.schema.structure import Shaping, with_defaults
-from playrunner.sandbox.kube.store import admission_plugins, definitions, events, quotas, webhooks
+from playrunner.sandbox.kube.store import admission_plugins, events, quotas, webhooks
 from playrunner.sandbox.kube.store.cluster import Cluster, new_uid, now
 from playrunner.sandbox.kube.store.ownership import after_update
 from playrunner.sandbox.kube.store.rules.defaults import fill_defaults, new_status
-from playrunner.sandbox.kube.store.rules.immutable import change_problems
-from playrunner.sandbox.kube.store.rules.rules import rule_problems
-from playrunner.sandbox.kube.store.rules.validation import problems_of
 from playrunner.sandbox.kube.store.store import Moved, Object, Place
-from playrunner.sandbox.kube.store.write_options import Way
+from playrunner.sandbox.kube.store.write_checks import require_kind, require_same, require_sound
+from playrunner.sandbox.kube.store.write_options import WriteOptions
 
 _ATTEMPTS = 8
 _SERVER_KEPT = (
@@ -47,9 +43,36 @@ class Writer:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
 
-    def create(self, kind: Kind, namespace: str, body: Object, way: Way) -> Object:
-        one = self._shaped(kind, events.stored(kind, body), way)
-        metadata = one["metadata"] = dict(one.get("metadata") or {})
+    def create(self, kind: Kind, namespace: str, body: Object, options: WriteOptions) -> Object:
+        obj = self._shaped(kind, events.stored(kind, body), options)
+        obj["metadata"] = self._new_metadata(
+            kind, namespace, dict(obj.get("metadata") or {}), options
+        )
+        if kind.has_status and kind.type_name != "core.v1.Node":
+            obj.pop("status", None)
+        obj = self._defaulted(kind, obj)
+        if not options.owned:
+            obj = self._owned(kind, None, obj, options)
+        if kind.has_status and not kind.custom:
+            obj.setdefault("status", new_status(kind.type_name))
+        obj = self._admitted(kind, obj, None, options)
+        place = (namespace if kind.namespaced else "", obj["metadata"]["name"])
+        if self.cluster.store.get(kind.stored_as, place) is not None:
+            raise already_exists(kind, place[1])
+        if kind.namespaced:
+            quotas.require_quota(self.cluster, kind, obj)
+        if options.dry_run:
+            return obj
+        try:
+            return self.cluster.store.put(kind.stored_as, place, None, obj)
+        except Moved:
+            raise already_exists(kind, place[1]) from None
+
+    def _new_metadata(
+        self, kind: Kind, namespace: str, metadata: Object, options: WriteOptions
+    ) -> Object:
+        """The metadata of a new object: its place checked, its name generated, and the fields that
+        the server keeps."""
         if kind.namespaced:
             if metadata.setdefault("namespace", namespace) != namespace:
                 raise bad_request(
@@ -67,108 +90,90 @@ class Writer:
             admission_plugins.require_namespace(
                 self.cluster, kind, namespace, metadata.get("name", "")
             )
-        for name in (*_SERVER_KEPT, *(() if way.owned else ("managedFields",))):
+        for name in (*_SERVER_KEPT, *(() if options.owned else ("managedFields",))):
             metadata.pop(name, None)
         metadata |= {"uid": new_uid(), "creationTimestamp": now()}
         if kind.counts_generations:
             metadata["generation"] = 1
-        if kind.has_status and kind.type_name != "core.v1.Node":
-            one.pop("status", None)
-        one = self._defaulted(kind, one)
-        if not way.owned:
-            one = self._owned(kind, None, one, way)
-        if kind.has_status and not kind.custom:
-            one.setdefault("status", new_status(kind.type_name))
-        one = self._admitted(kind, one, None, way)
-        place = (namespace if kind.namespaced else "", one["metadata"]["name"])
-        if self.cluster.store.get(kind.stored_as, place) is not None:
-            raise already_exists(kind, place[1])
-        if kind.namespaced:
-            quotas.require_quota(self.cluster, kind, one)
-        if way.dry_run:
-            return one
-        try:
-            return self.cluster.store.put(kind.stored_as, place, None, one)
-        except Moved:
-            raise already_exists(kind, place[1]) from None
+        return metadata
 
     def change(
         self,
         kind: Kind,
         place: Place,
         make: Callable[[Object], Object],
-        way: Way,
+        options: WriteOptions,
         *,
         replaces: bool = False,
     ) -> Object:
         """Make a new object from the one that is there; tried again when someone else was quicker
-        and the wish allows it."""
+        and the options allow it."""
         for _ in range(_ATTEMPTS):
             live = self.cluster.store.get(kind.stored_as, place)
             if live is None:
                 raise not_found(kind, place[1])
             wanted = make(live)
-            one = self._changed(kind, live, wanted, way, replaces=replaces)
-            if one == live or way.dry_run:
-                return one
-            gone = one["metadata"].get("deletionTimestamp") and not one["metadata"].get(
+            changed = self._changed(kind, live, wanted, options, replaces=replaces)
+            if changed == live or options.dry_run:
+                return changed
+            gone = changed["metadata"].get("deletionTimestamp") and not changed["metadata"].get(
                 "finalizers"
             )
-            if gone and live["metadata"].get("finalizers") and not _waits(kind, one):
-                return self._finish(kind, place, live, one)
+            if gone and live["metadata"].get("finalizers") and not _waits(kind, changed):
+                return self._finish(kind, place, live, changed)
             try:
-                return self.cluster.store.put(kind.stored_as, place, live, one)
+                return self.cluster.store.put(kind.stored_as, place, live, changed)
             except Moved:
                 continue
         raise conflict(kind, place[1])
 
-    def _finish(self, kind: Kind, place: Place, live: Object, one: Object) -> Object:
+    def _finish(self, kind: Kind, place: Place, live: Object, changed: Object) -> Object:
         """The last finalizer is gone, and so is the object."""
         try:
             self.cluster.store.put(kind.stored_as, place, live, None)
         except Moved:
             raise conflict(kind, place[1]) from None
-        return one
+        return changed
 
     def _changed(
-        self, kind: Kind, live: Object, wanted: Object, way: Way, *, replaces: bool
+        self, kind: Kind, live: Object, wanted: Object, options: WriteOptions, *, replaces: bool
     ) -> Object:
         name = live["metadata"]["name"]
-        one = self._shaped(kind, events.stored(kind, wanted), way)
-        metadata = one["metadata"] = dict(one.get("metadata") or {})
-        self._require_same(kind, live, metadata, replaces=replaces)
+        obj = self._shaped(kind, events.stored(kind, wanted), options)
+        metadata = obj["metadata"] = dict(obj.get("metadata") or {})
+        require_same(kind, live, metadata, replaces=replaces)
         reset = metadata.get("managedFields") == [{}]
         for field_name in (*_SERVER_KEPT, "resourceVersion", "name", "namespace"):
             metadata.pop(field_name, None)
             if field_name in live["metadata"]:
                 metadata[field_name] = live["metadata"][field_name]
-        if way.subresource == "status":
+        if options.subresource == "status":
             kept = {
                 **live["metadata"],
                 "managedFields": metadata.get(
                     "managedFields", live["metadata"].get("managedFields")
                 ),
             }
-            one = {
+            obj = {
                 **live,
                 "metadata": kept,
-                **({"status": one["status"]} if "status" in one else {}),
+                **({"status": obj["status"]} if "status" in obj else {}),
             }
             if not kept["managedFields"]:
                 del kept["managedFields"]
         elif kind.has_status:
-            one.pop("status", None)
+            obj.pop("status", None)
             if "status" in live:
-                one["status"] = live["status"]
-        one = self._defaulted(kind, one)
+                obj["status"] = live["status"]
+        obj = self._defaulted(kind, obj)
         if reset:
-            one["metadata"].pop("managedFields", None)
-        elif not way.owned:
-            one = self._owned(kind, live, one, way)
-        one = self._admitted(kind, one, live, way)
-        if kind.counts_generations and _spec_of(kind, one) != _spec_of(kind, live):
-            one["metadata"]["generation"] = live["metadata"].get("generation", 0) + 1
-        added = set(one["metadata"].get("finalizers") or ()) - set(
+            obj["metadata"].pop("managedFields", None)
+        elif not options.owned:
+            obj = self._owned(kind, live, obj, options)
+        obj = self._admitted(kind, obj, live, options)
+        if kind.counts_generations and _spec_of(kind, obj) != _spec_of(kind, live):
+            obj["metadata"]["generation"] = live["metadata"].get("generation", 0) + 1
+        added = set(obj["metadata"].get("finalizers") or ()) - set(
             live["metadata"].get("finalizers") or ()
         )
         if live["metadata"].get("deletionTimestamp") and added:
@@ -177,76 +182,44 @@ class Writer:
                 " being deleted"
             )
             raise forbidden(kind, name, why)
-        return one
+        return obj
 
-    def _owned(self, kind: Kind, live: Object | None, one: Object, way: Way) -> Object:
-        """With the writer as owner of what it changed; what the server adds after this belongs to
-        nobody."""
-        owned = after_update(live, one, kind.schema, way.owner(kind))
+    def _owned(self, kind: Kind, live: Object | None, obj: Object, options: WriteOptions) -> Object:
+        """With the writer as owner of what it changed; what the server adds after this has
+        no owner."""
+        owned = after_update(live, obj, kind.schema, options.owner(kind))
         return {**owned, "metadata": dict(owned["metadata"])}
 
-    def _require_same(self, kind: Kind, live: Object, metadata: Object, *, replaces: bool) -> None:
-        name = live["metadata"]["name"]
-        if metadata.get("name", name) != name:
-            raise bad_request(
-                f"the name of the object ({metadata['name']}) does not match the name on the URL"
-                f" ({name})"
-            )
-        if metadata.get("namespace", live["metadata"].get("namespace")) != live["metadata"].get(
-            "namespace"
-        ):
-            raise bad_request(
-                "the namespace of the provided object does not match the namespace sent on the"
-                " request"
-            )
-        if metadata.get("uid", live["metadata"]["uid"]) != live["metadata"]["uid"]:
-            why = (
-                f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta:"
-                f" {live['metadata']['uid']}"
-            )
-            raise conflict(kind, name, why)
-        version = metadata.get("resourceVersion")
-        if version and version != live["metadata"]["resourceVersion"]:
-            raise conflict(kind, name)
-        if replaces and not version and kind.custom:
-            raise invalid(
-                kind,
-                name,
-                [
-                    invalid_value(
-                        "metadata.resourceVersion", "0x0", "must be specified for an update"
-                    )
-                ],
-            )
-
-    def _shaped(self, kind: Kind, body: Any, way: Way) -> Object:
-        _require_kind(kind, body)
+    def _shaped(self, kind: Kind, body: Any, options: WriteOptions) -> Object:
+        require_kind(kind, body)
         shaping = Shaping(f'{kind.kind} in version "{kind.version}"')
-        one = (
+        shaped = (
             shaping.custom(body, kind.schema)
             if kind.custom
             else shaping.builtin(body, events.schema(kind))
         )
-        if shaping.unknown and way.field_validation == "Strict":
+        if shaping.unknown and options.field_validation == "Strict":
             listed = ", ".join(f'unknown field "{path}"' for path in shaping.unknown)
             raise bad_request(f"strict decoding error: {listed}")
-        if way.field_validation in ("Warn", ""):
-            way.warnings.extend(f'unknown field "{path}"' for path in shaping.unknown)
-        found: Object = copy.deepcopy(one)
+        if options.field_validation in ("Warn", ""):
+            options.warnings.extend(f'unknown field "{path}"' for path in shaping.unknown)
+        found: Object = copy.deepcopy(shaped)
         return found
 
-    def _admitted(self, kind: Kind, one: Object, before: Object | None, way: Way) -> Object:
+    def _admitted(
+        self, kind: Kind, obj: Object, before: Object | None, options: WriteOptions
+    ) -> Object:
         """Plugins, mutating webhooks, rules, validating webhooks; in this order."""
-        admission_plugins.complete(self.cluster, kind, one, before)
-        changed = webhooks.mutated(self.cluster, kind, one, before, way)
-        if changed is not one:
-            one = self._defaulted(
-                kind, self._shaped(kind, changed, replace(way, field_validation="Ignore"))
+        admission_plugins.complete(self.cluster, kind, obj, before)
+        changed = webhooks.mutated(self.cluster, kind, obj, before, options)
+        if changed is not obj:
+            obj = self._defaulted(
+                kind, self._shaped(kind, changed, replace(options, field_validation="Ignore"))
             )
-            admission_plugins.complete(self.cluster, kind, one, before)
-        self._require_sound(kind, one, before)
-        webhooks.validate(self.cluster, kind, one, before, way)
-        return one
+            admission_plugins.complete(self.cluster, kind, obj, before)
+        require_sound(kind, obj, before)
+        webhooks.validate(self.cluster, kind, obj, before, options)
+        return obj
 
     def _defaulted(self, kind: Kind, one: Object) -> Object:
         if kind.custom:
@@ -254,39 +227,6 @@ class Writer:
             return completed
         fill_defaults(kind.type_name, one)
         return one
-
-    def _require_sound(self, kind: Kind, one: Object, before: Object | None) -> None:
-        name = one["metadata"].get("name") or one["metadata"].get("generateName", "")
-        problems = metadata_problems(kind, one["metadata"])
-        if kind.custom:
-            problems += problems_of(one, kind.schema)
-        elif kind.type_name == "apiextensions.v1.CustomResourceDefinition":
-            problems += definitions.definition_problems(one)
-        elif kind.stored_as != ("", "events"):
-            problems += rule_problems(kind.type_name, one, kind.schema)
-        if before is not None and not kind.custom:
-            problems += change_problems(kind.type_name, before, one)
-        if problems:
-            raise invalid(kind, name, problems)
-
-
-def _require_kind(kind: Kind, body: Any) -> None:
-    if not isinstance(body, dict):
-        raise bad_request("the object provided is unrecognized (must be of type " + kind.kind + ")")
-    given = body.get("apiVersion", kind.api_version), body.get("kind", kind.kind)
-    if given[1] != kind.kind:
-        raise bad_request(
-            f'{given[1]} in version "{given[0].rpartition("/")[2]}" cannot be handled as a'
-            f" {kind.kind}: converting"
-        )
-    if given[0] != kind.api_version and events.other_version(kind) != given[0]:
-        why = (
-            f"the API version in the data ({given[0]}) does not match the expected API version"
-            f" ({kind.api_version})"
-        )
-        raise bad_request(why)
-    body.setdefault("apiVersion", kind.api_version)
-    body.setdefault("kind", kind.kind)
 
 
 def _spec_of(kind: Kind, one: Object) -> Object:
@@ -297,11 +237,11 @@ def _spec_of(kind: Kind, one: Object) -> Object:
     return {name: value for name, value in one.items() if name not in left_out}
 
 
-def _waits(kind: Kind, one: Object) -> bool:
+def _waits(kind: Kind, obj: Object) -> bool:
     """A namespace stays until it is empty, whatever its metadata says; a pod until its node has
     ended it."""
     if kind.type_name == "core.v1.Namespace":
-        return bool(one.get("spec", {}).get("finalizers"))
+        return bool(obj.get("spec", {}).get("finalizers"))
     return (
-        kind.type_name == "core.v1.Pod" and one["metadata"].get("deletionGracePeriodSeconds", 0) > 0
+        kind.type_name == "core.v1.Pod" and obj["metadata"].get("deletionGracePeriodSeconds", 0) > 0
     )

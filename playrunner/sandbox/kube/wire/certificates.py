@@ -19,9 +19,16 @@ _NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.s
 _ADDRESSES = ("127.0.0.1", "10.96.0.1")
 
 _SIGNS_CERTIFICATES = x509.KeyUsage(
-    digital_signature=True, key_cert_sign=True, crl_sign=True, content_commitment=False, key_encipherment=False,
-    data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
-)  # fmt: skip
+    digital_signature=True,
+    key_cert_sign=True,
+    crl_sign=True,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 @dataclass(frozen=True)

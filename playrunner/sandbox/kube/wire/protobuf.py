@@ -110,7 +110,7 @@ def decoded(body: bytes) -> dict[str, Any]:
 
 
 def _message(data: bytes, fields: dict[int, tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    message: dict[str, Any] = {}
     for number, value in _members(data):
         name, sort = fields.get(number, (None, None))
         if name is None:
@@ -119,22 +119,22 @@ def _message(data: bytes, fields: dict[int, tuple[str, Any]]) -> dict[str, Any]:
                     f"field {number} is not read from protobuf here: use kubectl apply -f"
                 )
         elif isinstance(sort, dict):
-            found[name] = _message(value, sort)
+            message[name] = _message(value, sort)
         elif isinstance(sort, list):
-            found.setdefault(name, []).append(_message(value, sort[0]))
+            message.setdefault(name, []).append(_message(value, sort[0]))
         elif sort == "list":
-            found.setdefault(name, []).append(value.decode())
+            message.setdefault(name, []).append(value.decode())
         elif sort in ("texts", "blobs"):
             entry = dict(_members(value))
             content = entry.get(2, b"")
-            found.setdefault(name, {})[entry.get(1, b"").decode()] = (
+            message.setdefault(name, {})[entry.get(1, b"").decode()] = (
                 content.decode() if sort == "texts" else base64.b64encode(content).decode()
             )
         else:
-            found[name] = (
+            message[name] = (
                 value.decode() if sort == "text" else bool(value) if sort == "flag" else value
             )
-    return {name: value for name, value in found.items() if value != ""}
+    return {name: value for name, value in message.items() if value != ""}
 
 
 def _says_something(value: int | bytes) -> bool:

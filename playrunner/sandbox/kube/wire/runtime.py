@@ -1,4 +1,4 @@
-"""What runs in pods: the one thing that the API asks of whoever runs them."""
+"""The pod runtime: what the API asks of the process that runs the pods."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from playrunner.sandbox.kube.schema.problems import Refusal
+from playrunner.sandbox.kube.schema.problems import Refusal, bad_request
+from playrunner.sandbox.kube.wire.messages import Request
 
 Pod = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class LogWish:
+class LogOptions:
     """Which lines of a container's log."""
 
     container: str
@@ -45,9 +46,9 @@ class Session(Protocol):
 
 
 class PodRuntime(Protocol):
-    """Whoever runs the pods."""
+    """Runs the containers of pods."""
 
-    def logs(self, pod: Pod, wish: LogWish) -> Iterator[bytes]:
+    def logs(self, pod: Pod, options: LogOptions) -> Iterator[bytes]:
         """Pieces of the log as they come; an empty piece now and then while following, so that a
         client that left is noticed."""
 
@@ -66,8 +67,8 @@ class PodRuntime(Protocol):
 class NoRuntime:
     """Nothing runs: every question is refused, saying so."""
 
-    def logs(self, pod: Pod, wish: LogWish) -> Iterator[bytes]:
-        raise _nothing_runs(pod, wish.container)
+    def logs(self, pod: Pod, options: LogOptions) -> Iterator[bytes]:
+        raise _nothing_runs(pod, options.container)
 
     def exec(
         self, pod: Pod, container: str, command: list[str], *, stdin: bool, tty: bool
@@ -89,3 +90,19 @@ def _nothing_runs(pod: Pod, what: str) -> Refusal:
         f'container "{what}" in pod "{name}" is waiting to start: no process runs pods in this'
         " sandbox",
     )
+
+
+def container_of(pod: Pod, request: Request) -> str:
+    """The container that a request names; optional where the pod has only one."""
+    names = [one["name"] for one in pod["spec"].get("containers", ())]
+    others = [one["name"] for one in pod["spec"].get("initContainers", ())]
+    asked = request.option("container")
+    pod_name = pod["metadata"]["name"]
+    if not asked and len(names) > 1:
+        raise bad_request(
+            f"a container name must be specified for pod {pod_name}, choose one of:"
+            f" [{' '.join(names)}]"
+        )
+    if asked and asked not in names + others:
+        raise bad_request(f"container {asked} is not valid for pod {pod_name}")
+    return asked or names[0]

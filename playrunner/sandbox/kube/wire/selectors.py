@@ -17,13 +17,27 @@ _LABEL_TERM = re.compile(
 _ANY_FIELDS = ("metadata.name", "metadata.namespace")
 _FIELDS = {  # what may be selected by, beyond the name
     "pods": (
-        "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
-        "status.phase", "status.podIP", "status.nominatedNodeName",
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.nominatedNodeName",
     ),
     "events": (
-        "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
-        "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath",
-        "reason", "reportingComponent", "source", "type",
+        "involvedObject.kind",
+        "involvedObject.namespace",
+        "involvedObject.name",
+        "involvedObject.uid",
+        "involvedObject.apiVersion",
+        "involvedObject.resourceVersion",
+        "involvedObject.fieldPath",
+        "reason",
+        "reportingComponent",
+        "source",
+        "type",
     ),
     "nodes": ("spec.unschedulable",),
     "namespaces": ("status.phase",),
@@ -31,7 +45,7 @@ _FIELDS = {  # what may be selected by, beyond the name
     "jobs": ("status.successful",),
     "replicasets": ("status.replicas",),
     "replicationcontrollers": ("status.replicas",),
-}  # fmt: skip
+}
 
 
 def by_labels(text: str) -> Matches:
@@ -57,8 +71,10 @@ def by_fields(text: str, plural: str, custom: bool) -> Matches:
             raise bad_request(f'invalid selector: "{term}"; can\'t understand "{term}"')
         path, operator, wanted = found.groups()
         if path not in known:
-            raise bad_request(f'Unable to find "{plural}" that match label selector "", field selector "{text}": '
-                              f"field label not supported: {path}")  # fmt: skip
+            raise bad_request(
+                f'Unable to find "{plural}" that match label selector "", field selector "{text}": '
+                f"field label not supported: {path}"
+            )
         tests.append(_field_test(path, wanted, negated=operator == "!="))
     return lambda one: all(test(one) for test in tests)
 
@@ -94,18 +110,18 @@ def _expression_holds(labels: dict[str, str], expression: dict[str, Any]) -> boo
     return holds.get(operator, False)
 
 
-def _label_test(found: re.Match[str]) -> Callable[[dict[str, str]], bool]:
-    if found["absent"]:
-        return lambda labels: found["not"] not in labels
-    key, operator = found["key"], found["op"]
+def _label_test(match: re.Match[str]) -> Callable[[dict[str, str]], bool]:
+    if match["absent"]:
+        return lambda labels: match["not"] not in labels
+    key, operator = match["key"], match["op"]
     if operator is None:
         return lambda labels: key in labels
-    if found["set"] is not None:
-        values = [one.strip() for one in found["set"].split(",")]
+    if match["set"] is not None:
+        values = [one.strip() for one in match["set"].split(",")]
         if operator == "notin":
             return lambda labels: labels.get(key) not in values
         return lambda labels: key in labels and labels[key] in values
-    value = found["value"]
+    value = match["value"]
     if operator == "!=":
         return lambda labels: labels.get(key) != value
     if operator in "<>":
@@ -120,14 +136,14 @@ def _ordered(there: str | None, bound: str, operator: str) -> bool:
 
 
 def _field_test(path: str, wanted: str, *, negated: bool) -> Matches:
-    def test(one: dict[str, Any]) -> bool:
-        value: Any = one
+    def test(obj: dict[str, Any]) -> bool:
+        value: Any = obj
         for name in path.split("."):
             value = value.get(name) if isinstance(value, dict) else None
         if path == "source" and isinstance(value, dict):
             value = value.get("component")
         if path == "status.successful":
-            value = (one.get("status") or {}).get("succeeded", 0)
+            value = (obj.get("status") or {}).get("succeeded", 0)
         text = (
             str(value).lower()
             if isinstance(value, bool)

@@ -10,11 +10,12 @@ from typing import Any
 
 from playrunner.kube.client.resource import Resource
 from playrunner.kube.watch.explain import EVENTS
-from playrunner.training.kube.node_capacity import Offer, look
+from playrunner.project import program
+from playrunner.training.kube.job_spec.node_capacity import NodeCapacity, look
 from playrunner.training.kube.plan import CLAIMS
-from playrunner.training.kube.pod_output import logs_of, metrics_of
-from playrunner.training.kube.run_view import ClusterRun, events_of
-from playrunner.training.kube.site import Site
+from playrunner.training.kube.runs.pod_output import logs_of, metrics_of
+from playrunner.training.kube.runs.run_view import ClusterRun, events_of
+from playrunner.training.kube.session import ClusterSession
 
 POD_GROUPS = Resource("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", True)
 
@@ -31,7 +32,7 @@ class Facts:
     claim: Thing | None = None
     claim_events: Sequence[Thing] = ()
     pod_group: Thing | None = None
-    offers: Sequence[Offer] = ()
+    offers: Sequence[NodeCapacity] = ()
 
     @property
     def age(self) -> float:
@@ -39,11 +40,11 @@ class Facts:
 
     @property
     def resume(self) -> str:
-        return f"invoke train.resume --name {self.run.name}"
+        return f"{program()} train.resume --name {self.run.name}"
 
     @property
     def see_logs(self) -> str:
-        return f"invoke train.logs --name {self.run.name}"
+        return f"{program()} train.logs --name {self.run.name}"
 
     def phase(self, pod: Thing) -> str:
         return str((pod.get("status") or {}).get("phase") or "Pending")
@@ -56,29 +57,29 @@ class Facts:
         ]
 
 
-def gather(site: Site, run: ClusterRun) -> Facts:
-    logs = logs_of(site.kube, run)
+def gather(session: ClusterSession, run: ClusterRun) -> Facts:
+    logs = logs_of(session.kube, run)
     claim, group = str(run.summary.get("claim") or ""), None
-    if run.kind.name == "vcjob":
-        groups = site.kube.listing(POD_GROUPS, run.namespace).items
+    if run.kind.gang:
+        groups = session.kube.listing(POD_GROUPS, run.namespace).items
         group = next(
             (one for one in groups if str(one["metadata"]["name"]).startswith(run.run_id)), None
         )
-    told = (
-        site.kube.listing(EVENTS, run.namespace, fields=f"involvedObject.name={claim}").items
+    claim_events = (
+        session.kube.listing(EVENTS, run.namespace, fields=f"involvedObject.name={claim}").items
         if claim
         else []
     )
     return Facts(
         run,
         time.time(),
-        events_of(site.kube, run),
+        events_of(session.kube, run),
         logs,
-        metrics_of(site.kube, run, logs),
-        site.kube.get(CLAIMS, run.namespace, claim) if claim else None,
-        told,
+        metrics_of(session.kube, run, logs),
+        session.kube.get(CLAIMS, run.namespace, claim) if claim else None,
+        claim_events,
         group,
-        look(site.kube),
+        look(session.kube),
     )
 
 

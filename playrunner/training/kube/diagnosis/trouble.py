@@ -9,11 +9,12 @@ from itertools import pairwise
 from statistics import median
 
 from playrunner.kube.watch import reasons
+from playrunner.project import program
 from playrunner.training.diagnosis.evidence import Cause
-from playrunner.training.kube.bad_nodes import suspects
 from playrunner.training.kube.diagnosis.facts import Facts
-from playrunner.training.kube.give_up import UNHEARD, UNKEPT
-from playrunner.training.kube.selection import GOING_ON
+from playrunner.training.kube.runs.bad_nodes import suspects
+from playrunner.training.kube.runs.give_up import CLAIM_GONE, NO_OPERATOR
+from playrunner.training.kube.runs.selection import GOING_ON
 
 STILL_SECONDS, STILL_GAPS = (
     60.0,
@@ -61,13 +62,13 @@ def _on_purpose(facts: Facts) -> Iterator[Cause]:
 def _gone(facts: Facts) -> Iterator[Cause]:
     if facts.run.state == "lost":
         yield Cause(
-            90, "its job was deleted by somebody else", (facts.run.status.reason,), facts.resume
+            90, "its job was deleted by another process", (facts.run.status.reason,), facts.resume
         )
 
 
 def _given_up(facts: Facts) -> Iterator[Cause]:
-    if facts.run.state == "failed" and facts.run.status.phase in (UNHEARD, UNKEPT):
-        yield Cause(94, facts.run.status.reason, (), f"{facts.resume}, once that is mended")
+    if facts.run.state == "failed" and facts.run.status.phase in (NO_OPERATOR, CLAIM_GONE):
+        yield Cause(94, facts.run.status.reason, (), f"{facts.resume}, once that is fixed")
 
 
 def _crashes(facts: Facts) -> Iterator[Cause]:
@@ -90,21 +91,21 @@ def _crashes(facts: Facts) -> Iterator[Cause]:
 
 def _refused(facts: Facts) -> Iterator[Cause]:
     """What the trainer itself says it cannot do."""
-    said = [
+    lines_of_trainer = [
         line
         for lines in facts.logs.values()
         for line in lines
         if re.search(r"^(\[\d+\] )?trainer: (?!asked to end)", line)
     ]
-    if said and facts.run.state in ("failed", *GOING_ON):
-        loss = any("the loss is" in line for line in said)
+    if lines_of_trainer and facts.run.state in ("failed", *GOING_ON):
+        loss = any("the loss is" in line for line in lines_of_trainer)
         what = "the loss is no longer a number" if loss else "the trainer refused to go on"
         how = (
             "--set train.optimizer.lr=LOWER"
             if loss
             else "--set NAME=VALUE for the setting it names"
         )
-        yield Cause(96, what, tuple(dict.fromkeys(said))[-2:], f"{facts.resume} {how}")
+        yield Cause(96, what, tuple(dict.fromkeys(lines_of_trainer))[-2:], f"{facts.resume} {how}")
     trouble = [
         line
         for lines in facts.logs.values()
@@ -116,7 +117,8 @@ def _refused(facts: Facts) -> Iterator[Cause]:
             95,
             "etcd does not answer, and the pods meet there",
             (trouble[-1],),
-            "invoke etcd.check; train_etcd names its service; train_rendezvous: c10d needs none",
+            f"{program()} etcd.check; train_etcd names its service; train_rendezvous: c10d needs"
+            " none",
         )
 
 
@@ -140,13 +142,14 @@ def _lost_nodes(facts: Facts) -> Iterator[Cause]:
 
 
 def _bad_nodes(facts: Facts) -> Iterator[Cause]:
-    for one in suspects(facts.run.pods):
+    for suspect in suspects(facts.run.pods):
         yield Cause(
             84,
-            f"it failed {one.times} times on node {one.node}, last: {one.why}",
+            f"it failed {suspect.times} times on node {suspect.node}, last: {suspect.why}",
             (),
-            f"invoke nodes.quarantine {one.node}; kubectl delete pod -n {facts.run.namespace}"
-            f" {one.pod}",
+            f"{program()} nodes.quarantine {suspect.node}; kubectl delete pod -n"
+            f" {facts.run.namespace}"
+            f" {suspect.pod}",
         )
 
 
@@ -164,7 +167,8 @@ def _meeting(facts: Facts) -> Iterator[Cause]:
                 84,
                 f"the name {where.rpartition(':')[0]} does not resolve in {pod}",
                 (waiting[-1],),
-                f"invoke train.netcheck --name {facts.run.name}; kubectl get pods -n kube-system -l"
+                f"{program()} train.netcheck --name {facts.run.name}; kubectl get pods -n"
+                " kube-system -l"
                 " k8s-app=kube-dns",
             )
         else:
@@ -172,7 +176,8 @@ def _meeting(facts: Facts) -> Iterator[Cause]:
                 78,
                 f"{pod} waits for {where}, which does not answer yet",
                 (waiting[-1],),
-                f"invoke train.netcheck --name {facts.run.name}; invoke train.status --name"
+                f"{program()} train.netcheck --name {facts.run.name}; {program()} train.status"
+                " --name"
                 f" {facts.run.name}",
             )
         return
@@ -193,7 +198,7 @@ def _standstill(facts: Facts) -> Iterator[Cause]:
             83,
             title,
             _last_lines(facts),
-            f"{facts.see_logs} --all; invoke train.top --name {facts.run.name}; invoke"
+            f"{facts.see_logs} --all; {program()} train.top --name {facts.run.name}; {program()}"
             f" train.netcheck --name {facts.run.name}",
         )
 
@@ -208,7 +213,7 @@ def _slow(facts: Facts) -> Iterator[Cause]:
             60,
             f"it became slower: {now:.2f} s a step, {before:.2f} s before",
             (),
-            f"invoke train.top --name {facts.run.name}; kubectl top nodes",
+            f"{program()} train.top --name {facts.run.name}; kubectl top nodes",
         )
     waited = [
         float(each.get("data_wait_seconds") or 0) / float(each["step_seconds"])

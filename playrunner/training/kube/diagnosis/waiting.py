@@ -6,18 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from playrunner.kube.watch import reasons
+from playrunner.project import program
 from playrunner.training.diagnosis.evidence import Cause
 from playrunner.training.kube.diagnosis.facts import Facts
-from playrunner.training.kube.give_up import unheard
+from playrunner.training.kube.runs.give_up import not_watched
 
 SLOW_OPERATOR_SECONDS = 20.0
-_CONTROLLERS = {
-    "pytorchjob": ("kubeflow", "kubeflow"),
-    "elasticjob": ("elastic-job", "elastic"),
-    "vcjob": ("volcano-system", "volcano"),
-    "job": ("kube-system", ""),
-    "deepspeedjob": ("kube-system", ""),
-}
 _GROWN, _NOT_GROWN = (
     ("TriggeredScaleUp", "ScaledUpGroup"),
     ("NotTriggerScaleUp", "ScaleUpFailed", "FailedToScaleUpGroup"),
@@ -35,22 +29,22 @@ def waits(facts: Facts) -> Iterator[Cause]:
 
 
 def _no_operator(facts: Facts) -> Iterator[Cause]:
-    """A job that nobody looks at has neither status nor pods, or does not say that its pods have
-    ended."""
+    """A job without a controller has neither status nor pods, or does not report that its pods
+    have ended."""
     job = facts.run.job
     if job is None or facts.age < SLOW_OPERATOR_SECONDS:
         return
-    namespace, role = _CONTROLLERS[facts.run.kind.name]
-    command = f"kubectl get pods -n {namespace}" + (f"; invoke {role}.check" if role else "")
+    namespace, role = facts.run.kind.controller
+    command = f"kubectl get pods -n {namespace}" + (f"; {program()} {role}.check" if role else "")
     if not job.get("status") and not facts.run.pods:
         what = f"{facts.run.kind.resource[1]} {facts.run.run_id}"
         yield Cause(
             92,
-            f"nobody has looked at {what} since it was submitted: its operator does not run",
+            f"no controller has updated {what} since it was submitted: its operator does not run",
             (f"{facts.age:.0f} s old, no status, no pods",),
             command,
         )
-    elif facts.run.pods and (seen := unheard(facts.run, job, facts.run.pods)):
+    elif facts.run.pods and (seen := not_watched(facts.run, job, facts.run.pods)):
         yield Cause(92, seen.reason, (f"the job says {facts.run.status.phase}",), command)
 
 
@@ -63,7 +57,7 @@ def _gang(facts: Facts) -> Iterator[Cause]:
     phase = str(status.get("phase") or "Pending")
     if phase not in ("Pending", "Inqueue") or facts.run.state != "pending":
         return
-    said = [
+    messages = [
         " ".join(str(one.get("message") or one.get("reason") or "").split())
         for one in status.get("conditions") or ()
         if one.get("type") == "Unschedulable" and str(one.get("status")) == "True"
@@ -74,10 +68,10 @@ def _gang(facts: Facts) -> Iterator[Cause]:
             f"PodGroup {group['metadata']['name']} is {phase}: all {least} pods or none, in queue"
             f" {queue}"
         ),
-        *said[-1:],
+        *messages[-1:],
     ]
-    if any("queue" in line.lower() or "overused" in line.lower() for line in said) or (
-        phase == "Pending" and not said
+    if any("queue" in line.lower() or "overused" in line.lower() for line in messages) or (
+        phase == "Pending" and not messages
     ):
         title = (
             f"the queue {queue} has no room for the gang of {least}; its pods are not made, and no"
@@ -87,7 +81,8 @@ def _gang(facts: Facts) -> Iterator[Cause]:
             91,
             title,
             tuple(lines),
-            f"kubectl get queue {queue} -o yaml (its capability); invoke volcano.create sizes it"
+            f"kubectl get queue {queue} -o yaml (its capability); {program()} volcano.create sizes"
+            " it"
             " from the nodes",
         )
     else:
@@ -102,16 +97,16 @@ def _gang(facts: Facts) -> Iterator[Cause]:
 
 
 def _quota(facts: Facts) -> Iterator[Cause]:
-    said = [
+    messages = [
         str(event.get("message"))
         for event in facts.events
         if "exceeded quota" in str(event.get("message"))
     ]
-    if said:
+    if messages:
         yield Cause(
             95,
             "the namespace's quota does not let its pods be made",
-            (said[-1],),
+            (messages[-1],),
             f"kubectl describe resourcequota -n {facts.run.namespace}",
         )
 
@@ -126,7 +121,7 @@ def _volume(facts: Facts) -> Iterator[Cause]:
             95,
             f"its claim {name} is gone",
             (),
-            f"kubectl get pvc -n {namespace}; invoke efs.create or fsx.create",
+            f"kubectl get pvc -n {namespace}; {program()} efs.create or fsx.create",
         )
         return
     phase = str((facts.claim.get("status") or {}).get("phase") or "Pending")
@@ -167,7 +162,8 @@ def _autoscaler(facts: Facts) -> Iterator[Cause]:
             86,
             "the autoscaler adds no node for it",
             (" ".join(str(refused[-1].get("message")).split()),),
-            "the node group's largest size, its zone: eks_nodegroups in the inventory; then invoke"
+            "the node group's largest size, its zone: eks_nodegroups in the inventory; then"
+            f" {program()}"
             " eks.create",
         )
 
@@ -186,12 +182,12 @@ def _scheduling(facts: Facts) -> Iterator[Cause]:
         message = str((held or {}).get("message") or "")
         name = str(pod["metadata"]["name"])
         if not message and facts.phase(pod) == "Pending":
-            told = [
+            events = [
                 event
                 for event in facts.events_about(name)
                 if event.get("reason") == "FailedScheduling"
             ]
-            message = str(told[-1].get("message")) if told else ""
+            message = str(events[-1].get("message")) if events else ""
         for text in reasons.scheduling(message) if message else ():
             title, _, command = text.rpartition(": ")
             yield Cause(89, title or text, (f"{name}: {' '.join(message.split())}",), command)

@@ -3,9 +3,7 @@ what its status means."""
 
 from __future__ import annotations
 
-from playrunner.training.kube.launchers import deepspeedjob, elasticjob, job, pytorchjob, vcjob
 from playrunner.training.kube.launchers.kind import Kind
+from playrunner.training.launchers import CLUSTER_LAUNCHERS, Registry
 
-KINDS: dict[str, Kind] = {
-    each.KIND.name: each.KIND for each in (job, pytorchjob, elasticjob, vcjob, deepspeedjob)
-}
+KINDS: Registry[Kind] = Registry(CLUSTER_LAUNCHERS)

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.training.kube.command import trainer_words
-from playrunner.training.kube.job import ClusterJob
+from playrunner.training.kube.job_spec.command import trainer_words
+from playrunner.training.kube.job_spec.job import ClusterJob
+from playrunner.training.kube.job_spec.pod import pod_metadata, pod_spec
+from playrunner.training.kube.job_spec.ssh_keys import MOUNT, secret_name
 from playrunner.training.kube.launchers.job import first_pod, pods, read
 from playrunner.training.kube.launchers.kind import Kind
-from playrunner.training.kube.pod import pod_metadata, pod_spec
-from playrunner.training.kube.ssh_keys import MOUNT, secret_name
 
-GROUP = 1000  # a Secret's files are root's; whoever else an image runs as reads them by this group
+GROUP = 1000  # a Secret's files are root's; other users of an image read them by this group
 
 
 def _fill(job: ClusterJob) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def _fill(job: ClusterJob) -> dict[str, Any]:
         f"--name={job.run_id}",
         f"--nodes={job.nodes}",
         f"--slots={job.share.processes}",
-        f"--port={job.ground.port}",
+        f"--port={job.settings.port}",
         f"--keys={MOUNT}",
         *trainer_words(job),
     ]
@@ -40,4 +40,15 @@ def _fill(job: ClusterJob) -> dict[str, Any]:
     }
 
 
-KIND = Kind("deepspeedjob", ("batch/v1", "Job"), "", _fill, first_pod, pods, read)
+LAUNCHER = Kind(
+    "deepspeedjob",
+    ("batch/v1", "Job"),
+    "",
+    _fill,
+    first_pod,
+    pods,
+    read,
+    over_ssh=True,
+    headless=True,
+    template="job",
+)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.training.kube.command import common_flags, endpoint, trainer_words
-from playrunner.training.kube.job import ClusterJob
+from playrunner.project import program
+from playrunner.training.kube.job_spec.command import common_flags, endpoint, trainer_words
+from playrunner.training.kube.job_spec.job import ClusterJob
+from playrunner.training.kube.job_spec.pod import pod_metadata, pod_spec
 from playrunner.training.kube.launchers.kind import Kind, from_conditions
-from playrunner.training.kube.pod import pod_metadata, pod_spec
 
 _RESTART = "OnFailure"
 
@@ -19,7 +20,9 @@ def _first_pod(job: ClusterJob) -> str:
 
 def _fill(job: ClusterJob) -> dict[str, Any]:
     # The controller asks for etcd, whatever is wanted; of two flags the later one counts.
-    other = [f"--rdzv_backend={job.ground.rendezvous}"] if job.ground.rendezvous != "etcd" else []
+    other = (
+        [f"--rdzv_backend={job.settings.rendezvous}"] if job.settings.rendezvous != "etcd" else []
+    )
     arguments = [
         f"--nproc_per_node={job.share.processes}",
         *other,
@@ -40,13 +43,14 @@ def _fill(job: ClusterJob) -> dict[str, Any]:
     }
 
 
-KIND = Kind(
+LAUNCHER = Kind(
     "elasticjob",
     ("elastic.pytorch.org/v1alpha1", "ElasticJob"),
-    "invoke elastic.create",
+    f"{program()} elastic.create",
     _fill,
     _first_pod,
     lambda job: [f"{job.run_id}-worker-{at}" for at in range(job.nodes)],
     from_conditions,
     ("spec", "replicaSpecs", "Worker", "replicas"),
+    controller=("elastic-job", "elastic"),
 )

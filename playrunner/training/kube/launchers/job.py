@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.training.kube.command import endpoint, torchrun_flags, trainer_words
-from playrunner.training.kube.job import ClusterJob
+from playrunner.training.kube.job_spec.command import endpoint, torchrun_flags, trainer_words
+from playrunner.training.kube.job_spec.job import ClusterJob
+from playrunner.training.kube.job_spec.pod import pod_metadata, pod_spec
 from playrunner.training.kube.launchers.kind import Kind, Status, Thing
-from playrunner.training.kube.pod import pod_metadata, pod_spec
 
 
 def first_pod(job: ClusterJob) -> str:
@@ -54,4 +54,4 @@ def read(thing: Thing) -> Status:
     )
 
 
-KIND = Kind("job", ("batch/v1", "Job"), "", _fill, first_pod, pods, read)
+LAUNCHER = Kind("job", ("batch/v1", "Job"), "", _fill, first_pod, pods, read, headless=True)

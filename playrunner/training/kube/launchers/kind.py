@@ -1,4 +1,5 @@
-"""What every launcher has: its object's kind, how its template is filled, and how its status reads."""
+"""What every launcher has: its object's kind, how its template is filled, and how its status
+reads."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from playrunner.training.kube.job import ClusterJob
+from playrunner.training.kube.job_spec.job import ClusterJob
 
 Thing = Mapping[str, Any]
 
@@ -24,16 +25,23 @@ class Status:
 class Kind:
     name: str
     resource: tuple[str, str]  # apiVersion and kind
-    needs: str  # the command that brings the operator
-    fill: Callable[
-        [ClusterJob], dict[str, Any]
-    ]  # the template's variables beside those that all have
-    first_pod: Callable[[ClusterJob], str]  # the name by which the pod at which all meet is reached
+    needs: str  # the command that installs its operator
+    # The template's variables beside those that all have
+    fill: Callable[[ClusterJob], dict[str, Any]]
+    first_pod: Callable[[ClusterJob], str]  # the name at which all pods meet
     pods: Callable[[ClusterJob], list[str]]  # their names, as far as they are known beforehand
     read: Callable[[Thing], Status]
-    replicas: tuple[
-        str, ...
-    ] = ()  # the path of the number that may be changed while it runs; empty where it may not
+    # The path of the number of pods, where it may change during the run: such a job can be elastic
+    replicas: tuple[str, ...] = ()
+    template: str = ""  # of manifests/training, where it is not the launcher's name
+    headless: bool = False  # its pods find one another through a headless Service
+    over_ssh: bool = False  # its first pod starts the ranks on the others over SSH
+    gang: bool = False  # all pods or none, in a queue
+    controller: tuple[str, str] = ("kube-system", "")  # namespace and role of its operator
+
+    @property
+    def manifest(self) -> str:
+        return f"training/{self.template or self.name}.yaml.j2"
 
 
 def latest_condition(thing: Thing) -> Thing:

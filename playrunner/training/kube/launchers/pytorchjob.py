@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.training.kube.command import endpoint, torchrun_flags, trainer_words
-from playrunner.training.kube.job import ClusterJob
+from playrunner.project import program
+from playrunner.training.kube.job_spec.command import endpoint, torchrun_flags, trainer_words
+from playrunner.training.kube.job_spec.job import ClusterJob
+from playrunner.training.kube.job_spec.pod import pod_metadata, pod_spec
 from playrunner.training.kube.launchers.kind import Kind, from_conditions
-from playrunner.training.kube.pod import pod_metadata, pod_spec
 
 _RESTART = "OnFailure"
 
@@ -36,7 +37,7 @@ def _fill(job: ClusterJob) -> dict[str, Any]:
     host, _, port = meet.rpartition(":")
     least, most = job.elastic or (0, 0)
     policy = {
-        "rdzvBackend": job.ground.rendezvous,
+        "rdzvBackend": job.settings.rendezvous,
         "rdzvHost": host,
         "rdzvPort": int(port),
         "rdzvId": job.run_id,
@@ -60,13 +61,14 @@ def _pods(job: ClusterJob) -> list[str]:
     return [f"{job.run_id}-master-0", *(f"{job.run_id}-worker-{at}" for at in range(job.nodes - 1))]
 
 
-KIND = Kind(
+LAUNCHER = Kind(
     "pytorchjob",
     ("kubeflow.org/v1", "PyTorchJob"),
-    "invoke kubeflow.create",
+    f"{program()} kubeflow.create",
     _fill,
     _first_pod,
     _pods,
     from_conditions,
     ("spec", "pytorchReplicaSpecs", "Worker", "replicas"),
+    controller=("kubeflow", "kubeflow"),
 )

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.training.kube.command import endpoint, torchrun_flags, trainer_words
-from playrunner.training.kube.job import ClusterJob
+from playrunner.project import program
+from playrunner.training.kube.job_spec.command import endpoint, torchrun_flags, trainer_words
+from playrunner.training.kube.job_spec.job import ClusterJob
+from playrunner.training.kube.job_spec.pod import pod_metadata, pod_spec
 from playrunner.training.kube.launchers.kind import Kind, Status, Thing
-from playrunner.training.kube.pod import pod_metadata, pod_spec
 
 ROLE = "role1"
 _STATES = {
@@ -45,7 +46,7 @@ def _fill(job: ClusterJob) -> dict[str, Any]:
             for at in range(job.nodes)
         ],
         "retries": max(1, job.profile.launch.max_restarts),
-        "queue": job.ground.queue,
+        "queue": job.settings.queue,
     }
 
 
@@ -67,12 +68,14 @@ def _read(thing: Thing) -> Status:
     return Status(found, phase, why if found in ("failed", "pending") else "")
 
 
-KIND = Kind(
+LAUNCHER = Kind(
     "vcjob",
     ("batch.volcano.sh/v1alpha1", "Job"),
-    "invoke volcano.create",
+    f"{program()} volcano.create",
     _fill,
     _first_pod,
     lambda job: [f"{job.run_id}-{ROLE}-{at}-0" for at in range(job.nodes)],
     _read,
+    gang=True,
+    controller=("volcano-system", "volcano"),
 )

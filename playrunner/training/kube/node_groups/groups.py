@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from playrunner.training.kube.node_capacity import Offer
-from playrunner.training.kube.site import Site
+from playrunner.project import program
+from playrunner.training.kube.job_spec.node_capacity import NodeCapacity
+from playrunner.training.kube.session import ClusterSession
 from playrunner.variables.templating import MISSING
 
 LABELS = {"aws": "eks.amazonaws.com/nodegroup", "gcp": "cloud.google.com/gke-nodepool"}
@@ -29,8 +30,8 @@ class Group:
     cluster: str
     name: str
     size: int  # nodes that it is to have now
-    most: int  # 0 where nobody says
-    by_itself: bool = False  # its cloud brings nodes when pods wait for them
+    most: int  # 0 where it is not known
+    autoscaled: bool = False  # its cloud adds nodes when pods wait for them
     zones: int = 1  # a pool's size counts in each of them
     declared: dict[str, Any] = field(
         default_factory=dict
@@ -44,14 +45,14 @@ class Group:
     def remedy(self) -> str:
         """How its most is raised."""
         if self.cloud == "aws":
-            return f"raise max_size of {self.name} in eks_nodegroups, then: invoke eks.create"
-        return f"raise max_nodes of {self.name} in the inventory, then: invoke gke.create"
+            return f"raise max_size of {self.name} in eks_nodegroups, then: {program()} eks.create"
+        return f"raise max_nodes of {self.name} in the inventory, then: {program()} gke.create"
 
-    def has(self, offer: Offer) -> bool:
+    def has(self, offer: NodeCapacity) -> bool:
         return offer.labels.get(LABELS[self.cloud]) == self.name
 
 
-def group_of(site: Site, nodes: Iterable[Offer]) -> Group | None:
+def group_of(session: ClusterSession, nodes: Iterable[NodeCapacity]) -> Group | None:
     """The group that most of these nodes belong to; none where they belong to none that its cloud
     knows."""
     named = Counter(
@@ -63,14 +64,18 @@ def group_of(site: Site, nodes: Iterable[Offer]) -> Group | None:
     if not named:
         return None
     (cloud, name), _ = named.most_common(1)[0]
-    return _of_aws(site, name) if cloud == "aws" else _of_gcp(site, name)
+    return _of_aws(session, name) if cloud == "aws" else _of_gcp(session, name)
 
 
-def _of_aws(site: Site, name: str) -> Group | None:
+def _of_aws(session: ClusterSession, name: str) -> Group | None:
     from playrunner.aws.client import Account, Aws, settings_of
 
-    cluster = _said(site, "eks_existing") or _said(site, "eks_name") or _said(site, "cluster_name")
-    aws = Aws(Account(settings_of(lambda word: _said(site, word))))
+    cluster = (
+        _said(session, "eks_existing")
+        or _said(session, "eks_name")
+        or _said(session, "cluster_name")
+    )
+    aws = Aws(Account(settings_of(lambda word: _said(session, word))))
     answer = aws.read(
         "eks", "describe_nodegroup", missing=_NO_SUCH, clusterName=cluster, nodegroupName=name
     )
@@ -90,21 +95,21 @@ def _of_aws(site: Site, name: str) -> Group | None:
     )
 
 
-def _of_gcp(site: Site, name: str) -> Group | None:
+def _of_gcp(session: ClusterSession, name: str) -> Group | None:
     from playrunner.gcp.client import Gcp
     from playrunner.gcp.project import Project
     from playrunner.gcp.settings import settings_of
 
-    gcp = Gcp(Project(settings_of(lambda word: _said(site, word))))
-    cluster = _said(site, "gke_name") or _said(site, "cluster_name")
-    location = _said(site, "gke_location") or gcp.zone
-    found = gcp.read(
+    gcp = Gcp(Project(settings_of(lambda word: _said(session, word))))
+    cluster = _said(session, "gke_name") or _said(session, "cluster_name")
+    location = _said(session, "gke_location") or gcp.zone
+    pool = gcp.read(
         "container",
         f"projects/{gcp.project}/locations/{location}/clusters/{cluster}/nodePools/{name}",
     )
-    if found is None:
+    if pool is None:
         return None
-    scaling, urls = found.get("autoscaling") or {}, found.get("instanceGroupUrls") or ()
+    scaling, urls = pool.get("autoscaling") or {}, pool.get("instanceGroupUrls") or ()
     groups = [
         gcp.read("compute", f"projects/{str(url).partition('/projects/')[2]}") for url in urls
     ]
@@ -118,7 +123,7 @@ def _of_gcp(site: Site, name: str) -> Group | None:
         zones * int(scaling.get("maxNodeCount") or 0),
         bool(scaling.get("enabled")),
         zones,
-        {"location": location, **_pool(found.get("config") or {})},
+        {"location": location, **_pool(pool.get("config") or {})},
     )
 
 
@@ -144,6 +149,6 @@ def _pool(config: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _said(site: Site, name: str) -> str:
-    found = site.scope.lookup(name)
+def _said(session: ClusterSession, name: str) -> str:
+    found = session.scope.lookup(name)
     return "" if found is MISSING or found is None else str(found)

@@ -11,14 +11,15 @@ from playrunner.errors import BadInput, HostUnreachable, StepFailed
 from playrunner.hostside.module import Failed
 from playrunner.options import Options
 from playrunner.playbook.playbook import role_play
+from playrunner.project import program
 from playrunner.run.run import run_plays
 from playrunner.text.written import Plain
-from playrunner.training.kube.node_capacity import Offer, demand, look
+from playrunner.training.kube.job_spec.node_capacity import NodeCapacity, demand, look
+from playrunner.training.kube.job_spec.sizing import PASSED_TAINTS, may_run
 from playrunner.training.kube.node_groups.groups import Group, group_of
-from playrunner.training.kube.run_view import ClusterRun, again
-from playrunner.training.kube.site import Site
-from playrunner.training.kube.sizing import PASSED_TAINTS, may_run
-from playrunner.training.ssh.plan import LaunchRefused
+from playrunner.training.kube.runs.run_view import ClusterRun, again
+from playrunner.training.kube.session import ClusterSession
+from playrunner.training.request import LaunchRefused
 
 # A machine boots, joins, pulls the device plugin's image and offers its devices
 JOIN_SECONDS = 900.0
@@ -39,21 +40,21 @@ class Growth:
         return self.group is not None and self.size > self.group.size
 
 
-def foresee(site: Site, run: ClusterRun, more: int) -> Growth:
+def foresee(session: ClusterSession, run: ClusterRun, more: int) -> Growth:
     """Whether so many more pods have room, or what must grow for them; refused, with the numbers,
     where nothing may."""
     if more <= 0 or not run.pods:
         return Growth()
     wanted = more + _waiting(run)
-    offered = look(site.kube)
+    offered = look(session.kube)
     used = [offer for offer in offered if _has(offer, run)]
-    free = _free(site, run, offered)
-    to_come = max(0, site.ground.autoscaled_nodes - len(used) - len(free))
+    free = _free(session, run, offered)
+    to_come = max(0, session.settings.autoscaled_nodes - len(used) - len(free))
     missing = wanted - len(free) - to_come
     if missing <= 0:
         return Growth(
             text=(
-                "nodes come by themselves (train_autoscaled_nodes) once the pods wait"
+                "the autoscaler adds nodes (train_autoscaled_nodes) once the pods wait"
                 if len(free) < wanted
                 else ""
             )
@@ -62,14 +63,14 @@ def foresee(site: Site, run: ClusterRun, more: int) -> Growth:
         f"{run.name} needs {wanted} more, and {len(free)} free node{'s' * (len(free) != 1)} can"
         f" take one ({_asked(run)})"
     )
-    group = group_of(site, used)
+    group = group_of(session, used)
     if group is None:
         raise LaunchRefused(
             f"{short}; its nodes belong to no node group that could grow: add nodes, or end what"
-            " holds them (invoke train.status)"
+            f" holds them ({program()} train.status)"
         )
     size = max(group.size, sum(map(group.has, offered)) + missing)
-    if group.by_itself and size <= group.most:
+    if group.autoscaled and size <= group.most:
         return Growth(
             text=(
                 f"{group.text} scales itself, to {group.most} at most: its nodes come once the pods"
@@ -79,7 +80,7 @@ def foresee(site: Site, run: ClusterRun, more: int) -> Growth:
     if group.most and size > group.most:
         raise LaunchRefused(
             f"{short}; {group.text} has {group.size} nodes of {group.most} at most, and {size} are"
-            f" needed: {group.remedy}; or end what holds its nodes (invoke train.status)"
+            f" needed: {group.remedy}; or end what holds its nodes ({program()} train.status)"
         )
     text = (
         f"grows from {group.size} to {size} nodes first"
@@ -89,14 +90,14 @@ def foresee(site: Site, run: ClusterRun, more: int) -> Growth:
     return Growth(group, size, more, f"{group.text} {text}")
 
 
-def grow(site: Site, run: ClusterRun, growth: Growth, options: Options) -> None:
+def grow(session: ClusterSession, run: ClusterRun, growth: Growth, options: Options) -> None:
     """The group is brought to its new size, and its nodes are waited for until they can take the
     pods."""
     group = growth.group
     if group is None:
         return
     if growth.grows:
-        told = {
+        variables = {
             "cloud": group.cloud,
             "cluster": group.cluster,
             "name": group.name,
@@ -108,8 +109,8 @@ def grow(site: Site, run: ClusterRun, growth: Growth, options: Options) -> None:
             [role_play("training", "localhost", "grow")],
             settings,
             f"train.scale {run.name}",
-            inventory=site.inventory,
-            extra={"growth": Plain(told)},
+            inventory=session.inventory,
+            extra={"growth": Plain(variables)},
         )
         if code:
             raise StepFailed(
@@ -117,7 +118,9 @@ def grow(site: Site, run: ClusterRun, growth: Growth, options: Options) -> None:
                 " said above"
             )
     deadline = time.monotonic() + JOIN_SECONDS
-    while len(_free(site, run, look(site.kube))) < growth.more + _waiting(again(site.kube, run)):
+    while len(_free(session, run, look(session.kube))) < growth.more + _waiting(
+        again(session.kube, run)
+    ):
         if time.monotonic() > deadline:
             raise StepFailed(
                 f"{run.name} keeps its nodes: {group.text} is to have {growth.size}, and after"
@@ -128,10 +131,10 @@ def grow(site: Site, run: ClusterRun, growth: Growth, options: Options) -> None:
         time.sleep(LOOK_SECONDS)
 
 
-def growth_left(site: Site, likes: Sequence[Offer]) -> int:
+def growth_left(session: ClusterSession, likes: Sequence[NodeCapacity]) -> int:
     """How many nodes the group of these could still be given; none where its cloud does not say."""
     try:
-        group = group_of(site, likes)
+        group = group_of(session, likes)
     except (
         BadInput,
         HostUnreachable,
@@ -141,13 +144,15 @@ def growth_left(site: Site, likes: Sequence[Offer]) -> int:
     return max(0, group.most - sum(map(group.has, likes))) if group else 0
 
 
-def _free(site: Site, run: ClusterRun, offered: list[Offer]) -> list[Offer]:
+def _free(
+    session: ClusterSession, run: ClusterRun, offered: list[NodeCapacity]
+) -> list[NodeCapacity]:
     """The nodes that can take a pod more of the run: each takes one."""
     asked, passed = demand(run.pods[0]), PASSED_TAINTS[str(run.summary["device"])]
     return [
         offer
         for offer in offered
-        if may_run(offer, site.ground, passed)
+        if may_run(offer, session.settings, passed)
         and not _has(offer, run)
         and all(offer.free.get(name, 0) >= value for name, value in asked.items())
     ]
@@ -158,7 +163,7 @@ def _waiting(run: ClusterRun) -> int:
     return sum(not (pod.get("spec") or {}).get("nodeName") for pod in run.pods)
 
 
-def _has(offer: Offer, run: ClusterRun) -> bool:
+def _has(offer: NodeCapacity, run: ClusterRun) -> bool:
     return any(holder.startswith(run.run_id) for holder in offer.holders)
 
 

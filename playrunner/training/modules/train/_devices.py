@@ -6,10 +6,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
+
+
 _ASK_SECONDS = 30
 
 
-def devices(ctx: Any) -> dict[str, Any]:
+def devices(ctx: HostContext) -> dict[str, Any]:
     """The accelerators by kind; none means that the cores train."""
     rows = _nvidia(ctx, "--query-gpu=name,memory.used")
     if rows:
@@ -29,16 +32,16 @@ def devices(ctx: Any) -> dict[str, Any]:
     return {"kind": "cpu", "count": 0, "name": ""}
 
 
-def holders(ctx: Any) -> list[dict[str, Any]]:
+def holders(ctx: HostContext) -> list[dict[str, Any]]:
     """Every process that holds memory of a device: pid, how much (0 where it is not told), on
     which."""
-    found = [
+    processes = [
         {"pid": int(row[0]), "mib": _number(row[1]), "device": row[2]}
         for row in _nvidia(ctx, "--query-compute-apps=pid,used_memory,gpu_bus_id")
         if row[0].isdigit()
     ]
     for card in _neuron(ctx) or ():
-        found += [
+        processes += [
             {
                 "pid": int(each["pid"]),
                 "mib": 0,
@@ -47,10 +50,10 @@ def holders(ctx: Any) -> list[dict[str, Any]]:
             for each in card.get("neuron_processes", ())
             if str(each.get("pid", "")).isdigit()
         ]
-    return found
+    return processes
 
 
-def _nvidia(ctx: Any, question: str) -> list[list[str]]:
+def _nvidia(ctx: HostContext, question: str) -> list[list[str]]:
     """The rows of an answer; none where there is no such program, or no driver for it."""
     import shutil
 
@@ -69,7 +72,7 @@ def _nvidia(ctx: Any, question: str) -> list[list[str]]:
     )
 
 
-def _neuron(ctx: Any) -> list[dict[str, Any]] | None:
+def _neuron(ctx: HostContext) -> list[dict[str, Any]] | None:
     """The cards; None where there are none."""
     import json
     import shutil

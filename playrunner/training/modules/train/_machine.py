@@ -12,6 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
+
+
 _COMPLAINTS = (
     "out of memory",
     "oom-kill",
@@ -29,17 +32,17 @@ _MOST_LINES = 20
 
 def counters() -> dict[str, int]:
     """What only tells something as a difference: time on the cores, pages swapped in and out."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for line in _lines("/proc/stat")[:1]:
         times = [int(word) for word in line.split()[1:]]
-        found.update(
+        counts.update(
             total=sum(times[:8]), idle=times[3] + times[4], stolen=times[7] if len(times) > 7 else 0
         )
     for line in _lines("/proc/vmstat"):
         name, _, value = line.partition(" ")
         if name in ("pswpin", "pswpout"):
-            found[name] = int(value)
-    return found
+            counts[name] = int(value)
+    return counts
 
 
 def use(before: dict[str, int], after: dict[str, int], seconds: float) -> dict[str, float]:
@@ -56,41 +59,41 @@ def use(before: dict[str, int], after: dict[str, int], seconds: float) -> dict[s
 
 def memory() -> dict[str, Any]:
     """In MiB; inside a container what it may have, not what the machine has."""
-    told = {
+    values = {
         line.partition(":")[0]: int(line.split()[1]) // 1024
         for line in _lines("/proc/meminfo")
         if len(line.split()) > 1
     }
-    found: dict[str, Any] = {
-        "total_mib": told.get("MemTotal", 0),
-        "available_mib": told.get("MemAvailable", 0),
-        "swap_used_mib": told.get("SwapTotal", 0) - told.get("SwapFree", 0),
+    figures: dict[str, Any] = {
+        "total_mib": values.get("MemTotal", 0),
+        "available_mib": values.get("MemAvailable", 0),
+        "swap_used_mib": values.get("SwapTotal", 0) - values.get("SwapFree", 0),
     }
     group = _group()
     limit, current = _number(group, "memory.max"), _number(group, "memory.current")
     if limit:
-        found["total_mib"] = min(found["total_mib"], limit // 2**20)
-        found["available_mib"] = min(found["available_mib"], max(0, limit - current) // 2**20)
+        figures["total_mib"] = min(figures["total_mib"], limit // 2**20)
+        figures["available_mib"] = min(figures["available_mib"], max(0, limit - current) // 2**20)
     for line in _lines(f"{group}/memory.events"):
         if line.startswith("oom_kill "):
-            found["killed_in_group"] = int(line.split()[1])
-    return found
+            figures["killed_in_group"] = int(line.split()[1])
+    return figures
 
 
 def disk(path: str) -> dict[str, Any]:
     """What is left where the runs are, and in the shared memory that data loaders use."""
     while path and not os.path.isdir(path):
         path = os.path.dirname(path)
-    found: dict[str, Any] = {"path": path or "/"}
+    figures: dict[str, Any] = {"path": path or "/"}
     for name, place in (("", path or "/"), ("shm_", "/dev/shm")):
         try:
             there = os.statvfs(place)
         except OSError:
             continue
-        found[f"{name}free_mib"] = there.f_bavail * there.f_frsize // 2**20
+        figures[f"{name}free_mib"] = there.f_bavail * there.f_frsize // 2**20
         if not name and there.f_files:
-            found["free_files"] = there.f_favail
-    return found
+            figures["free_files"] = there.f_favail
+    return figures
 
 
 def pressure() -> dict[str, float]:
@@ -109,7 +112,7 @@ def uptime() -> float:
     return float(lines[0].split()[0]) if lines else 0.0
 
 
-def kernel_complaints(ctx: Any, since: float) -> dict[str, Any]:
+def kernel_complaints(ctx: HostContext, since: float) -> dict[str, Any]:
     """What the kernel's log says about memory, disks and devices since then; `unread` when it may
     not be read."""
     import shutil

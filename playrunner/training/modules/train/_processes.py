@@ -99,7 +99,7 @@ def _stat(pid: int) -> list[str] | None:
 
 
 def _sockets(pid: int) -> set[str]:
-    found = set()
+    sockets = set()
     try:
         for name in os.listdir(f"/proc/{pid}/fd"):
             try:
@@ -107,14 +107,14 @@ def _sockets(pid: int) -> set[str]:
             except OSError:
                 continue  # closed meanwhile
             if link.startswith("socket:["):
-                found.add(link[8:-1])
+                sockets.add(link[8:-1])
     except OSError:
         pass  # gone, or another user's
-    return found
+    return sockets
 
 
 def _trouble(pid: int, inodes: set[str]) -> tuple[list[str], list[str]]:
-    """Whom a process tries to reach in vain, and who no longer acknowledges what it sends."""
+    """Addresses a process cannot connect to, and those that no longer acknowledge what it sends."""
     waiting, unanswered = [], []
     for kind in ("tcp", "tcp6"):
         try:

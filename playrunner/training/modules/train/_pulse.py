@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 def pulse(path: str, pid: int) -> dict[str, Any]:
-    """What the process of this pid said last; nothing when the file is another one's, or not there."""
+    """What the process of this pid said last; nothing when the file is another one's, or not
+    there."""
     try:
         with open(path, errors="replace") as file:
             line, _, rest = file.read().partition("\n")

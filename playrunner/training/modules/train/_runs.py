@@ -1,4 +1,4 @@
-"""The runs a node knows of: read from their folders, told from leftovers by the process that keeps
+"""The runs a node knows of: read from their folders, told from leftovers by the supervisor of
 each."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def running(root: str, host: str) -> list[dict[str, Any]]:
 
 
 def all_runs(root: str, host: str) -> list[dict[str, Any]]:
-    """Every run with a part on this node, each with its name and what its keeper says."""
+    """Every run with a part on this node, each with its name and what its supervisor reports."""
     folder = os.path.join(root, "runs")
     found = []
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
@@ -32,14 +32,15 @@ def all_runs(root: str, host: str) -> list[dict[str, Any]]:
 
 
 def keeper_of(folder: str, host: str) -> dict[str, Any]:
-    """What the keeper last said; `lost` when it is gone without having said how it ended."""
-    found = read_json(os.path.join(folder, "nodes", host, "keeper.json"))
-    if found.get("state") in ("running", "stopping") and not is_alive(found):
-        found["state"] = "lost"
-        found["reason"] = (
-            "the keeper of this node is gone without a word (killed, or the node restarted)"
+    """What the supervisor last reported; `lost` when it is gone without having reported how it
+    ended."""
+    keeper = read_json(os.path.join(folder, "nodes", host, "keeper.json"))
+    if keeper.get("state") in ("running", "stopping") and not is_alive(keeper):
+        keeper["state"] = "lost"
+        keeper["reason"] = (
+            "this node's supervisor died without a report (killed, or the node restarted)"
         )
-    return found
+    return keeper
 
 
 def is_alive(keeper: dict[str, Any]) -> bool:
@@ -59,16 +60,16 @@ def is_alive(keeper: dict[str, Any]) -> bool:
 
 def marked(mark: str) -> list[int]:
     """Every living process of a run on this node, by the mark in its environment."""
-    wanted, found = f"PLAYRUNNER_RUN={mark}".encode(), []
+    wanted, pids = f"PLAYRUNNER_RUN={mark}".encode(), []
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():
             try:
                 with open(f"/proc/{name}/environ", "rb") as file:
                     if wanted in file.read().split(b"\0"):
-                        found.append(int(name))
+                        pids.append(int(name))
             except OSError:
                 continue
-    return found
+    return pids
 
 
 def checkpoints(folder: str) -> list[str]:

@@ -11,6 +11,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
+    from playrunner.hostside.host_context import HostContext
+
+
 PORT = 29702  # where the ranks meet; not a training run's
 _WAIT_SECONDS = 1800.0
 
@@ -43,7 +46,7 @@ class AllReduce(Action):
             return f'"{arguments["host"]}" is not one of hosts'
         return None
 
-    def act(self, ctx: Any) -> dict[str, Any]:
+    def act(self, ctx: HostContext) -> dict[str, Any]:
         rank = self.hosts.index(self.host)
         place = {
             "RANK": rank,

@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 
@@ -28,13 +29,13 @@ class Code(Module):
     # The folder to unpack into; its name should tell the content, since what exists is believed
     dest: str
 
-    def observe(self, ctx: Any) -> Optional[State]:
+    def observe(self, ctx: HostContext) -> Optional[State]:
         return {"there": True} if os.path.isdir(os.path.expanduser(self.dest)) else None
 
-    def desired(self, ctx: Any, found: Optional[State]) -> State:
+    def desired(self, ctx: HostContext, found: Optional[State]) -> State:
         return {"there": True}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         import shutil
         import tempfile
 
@@ -58,7 +59,7 @@ class Code(Module):
         finally:
             shutil.rmtree(claim, ignore_errors=True)
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         return {"dest": os.path.expanduser(self.dest)}
 
 

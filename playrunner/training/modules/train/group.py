@@ -1,4 +1,5 @@
-"""train.group: the processes of one run on one node, under a keeper that outlives the connection."""
+"""train.group: the processes of one run on one node, under a supervisor that outlives the
+connection."""
 
 from __future__ import annotations
 
@@ -6,39 +7,43 @@ import json
 import os
 import signal
 import time
+from dataclasses import asdict
 
 from playrunner.hostside.module import Failed, Module
 from playrunner.training.modules.train import _processes, _runs
+from playrunner.training.modules.train._start_order import StartOrder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
-_START_SECONDS = 30.0  # a keeper speaks after 0.1 s; on a node that swaps it may take longer
+_START_SECONDS = 30.0  # a supervisor reports after 0.1 s; on a node that swaps it may take longer
 
 
 class Group(Module):
-    """The processes of one run on one node: running under a keeper, or stopped with nothing left."""
+    """The processes of one run on one node: running under a supervisor, or stopped with none
+    left."""
 
     run: str  # the run's folder on the node
     host: str  # the node's name in the run
     state: Literal["running", "stopped"] = "running"  # what should be
-    run_id: str = ""  # which life of the run; a finished one with another id is started again
-    python: str = ""  # the interpreter of the keeper
+    run_id: str = ""  # which attempt of the run; a finished one with another id is started again
+    python: str = ""  # the interpreter of the supervisor
     code: str = ""  # the folder with the trainer's code
-    told: dict[str, Any] = {}  # what the keeper is told: commands, environment, link, lease
+    told: dict[str, Any] = {}  # the supervisor's start order: commands, environment, link, lease
     sees: list[str] = []  # the nodes that see the same folder, this one included
     grace_seconds: float = 30.0  # what the processes get to save and end
 
-    def observe(self, ctx: Any) -> Optional[State]:
+    def observe(self, ctx: HostContext) -> Optional[State]:
         keeper = _runs.keeper_of(self._folder(), self.host)
         if not keeper:
             return None
         return {"state": keeper["state"], "run_id": keeper.get("run_id"), "keeper": keeper}
 
-    def desired(self, ctx: Any, found: Optional[State]) -> Optional[State]:
+    def desired(self, ctx: HostContext, found: Optional[State]) -> Optional[State]:
         if self.state == "stopped":
             if found is None:
                 return None
@@ -49,19 +54,20 @@ class Group(Module):
         if found and found["state"] in ("running", "stopping"):
             if found["run_id"] != self.run_id:
                 raise Failed(
-                    f"another life of this run is still {found['state']} here (keeper"
+                    f"run {found['run_id']} is already {found['state']} on this node (supervisor"
+                    " pid"
                     f" {found['keeper'].get('pid')}); stop it first, or use --replace"
                 )
             return {"state": found["state"], "run_id": self.run_id}
         return {"state": "running", "run_id": self.run_id}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         if change.after and change.after["state"] == "running":
             self._start()
         else:
             self._stop(change.observed or {})
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         return {"keeper": _runs.keeper_of(self._folder(), self.host)}
 
     def _folder(self) -> str:
@@ -77,7 +83,8 @@ class Group(Module):
                 os.unlink(os.path.join(folder, name))
         draft = os.path.join(folder, f".start.{os.getpid()}")
         with open(draft, "w") as file:
-            json.dump({**_at_home(self.told), "sees": self.sees}, file)
+            order = StartOrder(**_at_home(self.told))
+            json.dump({**asdict(order), "sees": self.sees}, file)
         os.rename(draft, os.path.join(folder, "start.json"))
         mark = f"{self.run_id}/{self.host}"
         with open(os.path.join(folder, "keeper.err"), "wb") as err:
@@ -104,7 +111,7 @@ class Group(Module):
         while not os.path.exists(os.path.join(folder, "keeper.json")):
             if process.poll() is not None or time.monotonic() > deadline:
                 with open(os.path.join(folder, "keeper.err"), errors="replace") as err_text:
-                    raise Failed(f"the keeper did not start: {err_text.read().strip()[-500:]}")
+                    raise Failed(f"the supervisor did not start: {err_text.read().strip()[-500:]}")
             time.sleep(0.01)
 
     def _stop(self, found: State) -> None:
@@ -121,7 +128,7 @@ class Group(Module):
             deadline = time.monotonic() + self.grace_seconds + 10
             while _runs.is_alive(keeper) and time.monotonic() < deadline:
                 time.sleep(0.05)
-        # What a keeper that was killed left behind, or one that hangs: exactly the processes that
+        # What a dead or hung supervisor left behind: exactly the processes that
         # carry this run's mark.
         for how in (signal.SIGTERM, signal.SIGKILL):
             deadline = time.monotonic() + 3

@@ -13,6 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
+
+
 _LOOK_SECONDS = 0.2
 
 
@@ -26,7 +29,7 @@ class Memory(Probe):
     # For a driver to take back what processes held that have just ended
     patience_seconds: float = 0.0
 
-    def look(self, ctx: Any) -> dict[str, Any]:
+    def look(self, ctx: HostContext) -> dict[str, Any]:
         folder = os.path.expanduser(self.run)
         mark = str(_runs.keeper_of(folder, self.host).get("mark", ""))
         ended = _runs.ended(folder, self.host)
@@ -38,7 +41,7 @@ class Memory(Probe):
         return {"holders": found}
 
 
-def _held(ctx: Any, mark: str, ended: dict[str, str]) -> list[dict[str, Any]]:
+def _held(ctx: HostContext, mark: str, ended: dict[str, str]) -> list[dict[str, Any]]:
     return [
         {**each, "name": _processes.name(each["pid"]), "ours": _is_ours(each["pid"], mark, ended)}
         for each in _devices.holders(ctx)

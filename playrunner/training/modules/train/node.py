@@ -13,6 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
+
+
 # The names of installed packages' folders tell their versions; importing what Python has for it
 # takes five times as long.
 _ASK = """
@@ -30,7 +33,8 @@ for name in sys.argv[1:]:
 
 
 class Node(Probe):
-    """What a node has for training: interpreter, packages, devices, disk, clock, ports, other runs."""
+    """What a node has for training: interpreter, packages, devices, disk, clock, ports, other
+    runs."""
 
     answers = {
         "time": float,
@@ -54,11 +58,11 @@ class Node(Probe):
     host: str  # the node's name in the run
     run: str = ""  # this run's name; others that run count as occupants
     packages: list[str] = ["torch"]  # whose versions to tell
-    peer: str = ""  # another node's address: which interface leads there is told
+    peer: str = ""  # another node's address: the interface that leads there is returned
     listen: str = ""  # this node's own address, when it must listen
     ports: list[int] = []  # that must be free there
 
-    def look(self, ctx: Any) -> dict[str, Any]:
+    def look(self, ctx: HostContext) -> dict[str, Any]:
         root = os.path.expanduser(self.root)
         return {
             "time": time.time(),
@@ -84,8 +88,9 @@ class Node(Probe):
             ],
         }
 
-    def _holders(self, ctx: Any, root: str) -> list[dict[str, Any]]:
-        """Who is on the devices already, this run aside: it is stopped before it is started again."""
+    def _holders(self, ctx: HostContext, root: str) -> list[dict[str, Any]]:
+        """Who is on the devices already, this run aside: it is stopped before it is started
+        again."""
         own = (
             str(_runs.keeper_of(os.path.join(root, "runs", self.run), self.host).get("mark", ""))
             if self.run
@@ -97,7 +102,7 @@ class Node(Probe):
             if not own or _processes.environment(each["pid"]).get("PLAYRUNNER_RUN") != own
         ]
 
-    def _python(self, ctx: Any) -> dict[str, Any]:
+    def _python(self, ctx: HostContext) -> dict[str, Any]:
         python = os.path.expanduser(self.python)
         try:
             ran = ctx.run([python, "-c", _ASK, *self.packages], timeout=60)
@@ -108,10 +113,12 @@ class Node(Probe):
             ) from None
         if ran.rc:
             raise Failed(f"{python} does not work: {ran.err.strip()[-300:]}")
-        version, *told = ran.out.splitlines()
+        version, *packages = ran.out.splitlines()
         return {
             "python": version,
-            "packages": {name: given for name, _, given in (line.partition(" ") for line in told)},
+            "packages": {
+                name: given for name, _, given in (line.partition(" ") for line in packages)
+            },
         }
 
 

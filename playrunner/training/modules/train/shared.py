@@ -11,24 +11,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
+
+
 _PATIENCE_SECONDS = 10.0  # a network file system may show another node's new file a little later
 _GLANCE_SECONDS = 2.0  # the same where it is not known whether there is anything to see
 
 
 class Shared(Probe):
-    """Which nodes of a run see the same folder: each has left its seat there, and finds the
+    """Which nodes of a run see the same folder: each writes a marker file there, and finds the
     others'."""
 
     reaches_out = True
 
     run: str  # the run's folder
-    hosts: list[str]  # the nodes that have left their seats in it
-    run_id: str  # which life of the run; seats of an earlier one do not count
+    hosts: list[str]  # the nodes that have written their markers in it
+    run_id: str  # which attempt of the run; markers of an earlier one do not count
     required: bool = False  # whether all must see the same folder
 
-    def look(self, ctx: Any) -> dict[str, Any]:
+    def look(self, ctx: HostContext) -> dict[str, Any]:
         if ctx.check:
-            return {"unknown": True, "skipped": True}  # the seats are not there
+            return {"unknown": True, "skipped": True}  # the markers are not there
         deadline = time.monotonic() + (_PATIENCE_SECONDS if self.required else _GLANCE_SECONDS)
         seen = self._seen()
         while len(seen) < len(self.hosts) and time.monotonic() < deadline:
@@ -44,7 +47,7 @@ class Shared(Probe):
         return {"sees": seen, "apart": bool(missing)}
 
     def _seen(self) -> list[str]:
-        folder = os.path.join(os.path.expanduser(self.run), "seats")
+        folder = os.path.join(os.path.expanduser(self.run), "markers")
         os.utime(folder)  # a network file system looks again at a folder that was touched
         return [host for host in self.hosts if _read(os.path.join(folder, host)) == self.run_id]
 

@@ -12,6 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
+
+
 _TAIL_BYTES = 65536
 
 
@@ -35,9 +38,9 @@ class Status(Probe):
     root: str  # the folder of runs
     host: str  # the node's name in runs
     run: str = ""  # only this one
-    metrics: int = 1  # how many of the last metric lines to bring
+    metrics: int = 1  # how many of the last metric lines to return
 
-    def look(self, ctx: Any) -> dict[str, Any]:
+    def look(self, ctx: HostContext) -> dict[str, Any]:
         root = os.path.expanduser(self.root)
         runs = []
         for run in _runs.all_runs(root, self.host):
@@ -70,12 +73,12 @@ def last_metrics(path: str, count: int) -> list[dict[str, Any]]:
             lines = file.read().splitlines()
     except OSError:
         return []
-    found = []
+    records = []
     for line in lines:
         try:
             record = json.loads(line)
         except ValueError:
             continue  # the first one is cut, the last one may be being written
         if isinstance(record, dict) and "loss" in record:
-            found.append(record)
-    return found[-count:]
+            records.append(record)
+    return records[-count:]

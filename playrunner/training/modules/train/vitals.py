@@ -14,11 +14,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
+
+
 _LOG_BYTES = 1 << 18
 _DUMP_SECONDS, _ALL_DUMPS_SECONDS = 5.0, 12.0
 _MOST_FRAMES = 40
 _MOST_STRANGERS = 3
-_STRANGER_CORES = 0.3  # less of a core by somebody else is not worth a word
+_STRANGER_CORES = 0.3  # less of a core by other processes is not reported
 _ENDINGS = ("finished", "failed", "stopped")
 
 
@@ -34,9 +37,9 @@ class Vitals(Probe):
     python: str = ""  # py-spy is looked for beside this interpreter too
     since: float = 0.0  # what the kernel said before this time does not count
     seconds: float = 1.0  # how long to watch the processes
-    lines: int = 200  # how many of the log's last lines to bring
+    lines: int = 200  # how many of the log's last lines to return
 
-    def look(self, ctx: Any) -> dict[str, Any]:
+    def look(self, ctx: HostContext) -> dict[str, Any]:
         root = os.path.expanduser(self.root)
         folder = os.path.join(root, "runs", self.run)
         own = os.path.join(folder, "nodes", self.host)
@@ -63,7 +66,7 @@ class Vitals(Probe):
             "let_go": os.path.exists(os.path.join(own, "go")),
         }
 
-    def _watched(self, ctx: Any, mark: str, own: str) -> dict[str, Any]:
+    def _watched(self, ctx: HostContext, mark: str, own: str) -> dict[str, Any]:
         """The run's processes over a moment, and who else keeps the cores busy."""
         processes, machine, begun = _processes.ticks(), _machine.counters(), time.monotonic()
         time.sleep(self.seconds)
@@ -74,17 +77,17 @@ class Vitals(Probe):
         ranks = _processes.ranks(pids)
         spy = self._spy()
         deadline = time.monotonic() + _ALL_DUMPS_SECONDS
-        found = []
+        watched = []
         for pid in sorted(pids, key=lambda pid: ranks.get(pid, 1 << 30)):
-            one = _processes.described(pid)
-            if one:
-                one.update(rank=ranks.get(pid), cores=cores.get(pid, 0.0))
+            process = _processes.described(pid)
+            if process:
+                process.update(rank=ranks.get(pid), cores=cores.get(pid, 0.0))
                 if pid in ranks:
-                    one["pulse"] = _pulse.pulse(os.path.join(own, f"rank-{ranks[pid]}"), pid)
+                    process["pulse"] = _pulse.pulse(os.path.join(own, f"rank-{ranks[pid]}"), pid)
                 if spy and pid in ranks and time.monotonic() < deadline:
-                    one.update(_stack(ctx, spy, pid, one["state"]))
-                found.append(one)
-        return {"processes": found, "use": used, "spy": spy, "strangers": strangers(cores, mark)}
+                    process.update(_stack(ctx, spy, pid, process["state"]))
+                watched.append(process)
+        return {"processes": watched, "use": used, "spy": spy, "strangers": strangers(cores, mark)}
 
     def _spy(self) -> str:
         import shutil
@@ -93,7 +96,7 @@ class Vitals(Probe):
         return beside if os.access(beside, os.X_OK) else shutil.which("py-spy") or ""
 
     def _log(self, path: str, state: str) -> list[str]:
-        """The last lines of this life of the run: the log goes on from one to the next."""
+        """The last lines of this attempt: the log of all attempts is one file."""
         lines = _tail(path).splitlines()
         ends = [number for number, line in enumerate(lines) if _is_ending(line)]
         if state in _ENDINGS:
@@ -102,7 +105,7 @@ class Vitals(Probe):
 
 
 def _is_ending(line: str) -> bool:
-    """Whether the keeper's last word of one life, as `[node] 12:00:00 failed: why`."""
+    """Whether a line is the supervisor's last of an attempt, as `[node] 12:00:00 failed: why`."""
     words = line.split(None, 3)
     return (
         len(words) > 2
@@ -112,7 +115,7 @@ def _is_ending(line: str) -> bool:
     )
 
 
-def _stack(ctx: Any, spy: str, pid: int, state: str) -> dict[str, Any]:
+def _stack(ctx: HostContext, spy: str, pid: int, state: str) -> dict[str, Any]:
     """Where the main thread is, innermost call first."""
     pause = (
         [] if state in "RS" else ["--nonblocking"]
@@ -141,17 +144,17 @@ def _stack(ctx: Any, spy: str, pid: int, state: str) -> dict[str, Any]:
 
 def strangers(cores: dict[int, float], mark: str) -> list[dict[str, Any]]:
     """Who keeps cores busy and is no part of this run, on whichever node of a shared machine."""
-    found: list[dict[str, Any]] = []
+    others: list[dict[str, Any]] = []
     run = mark.partition("/")[0]
     for pid, used in sorted(cores.items(), key=lambda item: -item[1]):
-        if used < _STRANGER_CORES or len(found) == _MOST_STRANGERS:
+        if used < _STRANGER_CORES or len(others) == _MOST_STRANGERS:
             break
         one = _processes.described(pid)
         if one and not (
             run and _processes.environment(pid).get("PLAYRUNNER_RUN", "").startswith(f"{run}/")
         ):
-            found.append({"pid": pid, "name": one["name"], "cores": used})
-    return found
+            others.append({"pid": pid, "name": one["name"], "cores": used})
+    return others
 
 
 def _tail(path: str) -> str:

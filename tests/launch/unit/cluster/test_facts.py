@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from playrunner.training.kube.job import ClusterJob
+from playrunner.training.kube.job_spec.job import ClusterJob
 from tests.launch.unit.cluster.facts import elastic_pytorchjob, elasticjob, job, pytorchjob, vcjob
 from tests.launch.unit.cluster.facts.guides import JOBS
 from tests.launch.unit.cluster.facts.known import ELSEWHERE, FACTS

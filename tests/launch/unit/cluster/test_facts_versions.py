@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from playrunner.training.kube.dry_run import pod_of
+from playrunner.training.kube.job_spec.dry_run import pod_of
 from tests.launch.unit.cluster.facts.guides import JOBS
 from tests.support.launch.rendering import rendered
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.training.kube.bad_nodes import Failure, culprits, failures_of
-from playrunner.training.kube.repeated_steps import Setback, setbacks, told
+from playrunner.training.kube.runs.bad_nodes import Failure, culprits, failures_of
+from playrunner.training.kube.runs.repeated_steps import Setback, setbacks, setbacks_text
 
 
 def test_steps_that_were_done_again_are_counted_in_the_order_of_time() -> None:
@@ -15,13 +15,14 @@ def test_steps_that_were_done_again_are_counted_in_the_order_of_time() -> None:
     assert found == [Setback(4, 3), Setback(5, 1)]
     assert [one.lost for one in found] == [2, 5]
     assert (
-        told(found) == "set back 2 times: 7 steps were done again (from 4 back to 2, 5 back to 0)"
+        setbacks_text(found)
+        == "set back 2 times: 7 steps were done again (from 4 back to 2, 5 back to 0)"
     )
 
 
 def test_a_run_that_only_went_forward_lost_nothing() -> None:
     assert setbacks([{"step": step, "time": step} for step in range(1, 9)]) == []
-    assert told([]) == ""
+    assert setbacks_text([]) == ""
 
 
 def test_whoever_fails_right_after_another_node_is_not_blamed() -> None:

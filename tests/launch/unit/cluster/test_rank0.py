@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from playrunner.training.kube.follow import curve, metrics_in
-from playrunner.training.kube.log_tails import _Place, instance_of
-from playrunner.training.kube.rank0 import first_of, has_met_only, newest_meeting
+from playrunner.training.kube.runs.follow import curve, metrics_in
+from playrunner.training.kube.runs.log_tails import _Place, instance_of
+from playrunner.training.kube.runs.rank0 import first_of, has_met_only, newest_rendezvous
 
 
 def met(
@@ -47,7 +47,7 @@ def test_a_message_that_merely_speaks_of_rank_0_is_not_taken_for_it() -> None:
         first_of({"run-0": ["waiting for rank 0", "rank 0 is elsewhere"]}, {"run-0": "10.0.0.1"})
         == ""
     )
-    assert newest_meeting(["group_rank=0"]) is None
+    assert newest_rendezvous(["group_rank=0"]) is None
 
 
 def test_ranks_are_only_starting_until_one_of_them_has_said_something_since_the_pods_met() -> None:

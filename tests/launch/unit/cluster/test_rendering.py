@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 from typing import Any
 
-import pytest
-import yaml
-
-from playrunner.training.kube.launchers import KINDS
-from playrunner.training.kube.names import SUMMARY
-from playrunner.training.kube.render import variables
-from playrunner.training.kube.site import Ground
+from playrunner.training.kube.job_spec.render import variables
+from playrunner.training.kube.session import ClusterSettings
+from tests.support.launch.rendered import (
+    ID,
+    cpus,
+    own_state,  # noqa: F401
+)
 from tests.support.launch.rendering import GIB, container, environment, node, planned, rendered
 
 TRN1 = {
@@ -22,14 +20,6 @@ TRN1 = {
     "aws_amazon_com__neuron": 16.0,
     "vpc_amazonaws_com__efa": 8.0,
 }
-ID = "bert-hpzwjhg4"
-
-
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(
-        "PLAYRUNNER_STATE_HOME", str(tmp_path_factory.getbasetemp() / "cluster-state")
-    )
 
 
 def trainium() -> list[Any]:
@@ -50,10 +40,6 @@ def gpus(count: int = 4) -> list[Any]:
     ]
 
 
-def cpus() -> list[Any]:
-    return [node("cpu-a", "m5.large", cpu=2.0), node("cpu-b", "m5.large", cpu=2.0)]
-
-
 def flags(pod: dict[str, Any]) -> dict[str, str]:
     words = container(pod)["args"]
     return {
@@ -65,7 +51,11 @@ def flags(pod: dict[str, Any]) -> dict[str, str]:
 def test_a_volcano_job_is_a_gang_of_one_task_per_replica() -> None:
     job = rendered(
         planned(
-            "vcjob", "bert-large", trainium(), 2, Ground(image="i", claim="fsx-claim", queue="test")
+            "vcjob",
+            "bert-large",
+            trainium(),
+            2,
+            ClusterSettings(image="i", claim="fsx-claim", queue="test"),
         )
     )["Job"]
     spec = job["spec"]
@@ -113,8 +103,10 @@ def test_its_pods_get_all_neuron_devices_and_cards_of_a_node_and_no_cores() -> N
 
 
 def test_trainium_gets_its_variables_and_a_cache_for_each_replica() -> None:
-    ground = Ground(image="i", claim="fsx-claim", cacheset="bert-large")
-    tasks = rendered(planned("vcjob", "bert-large", trainium(), 2, ground))["Job"]["spec"]["tasks"]
+    settings = ClusterSettings(image="i", claim="fsx-claim", cacheset="bert-large")
+    tasks = rendered(planned("vcjob", "bert-large", trainium(), 2, settings))["Job"]["spec"][
+        "tasks"
+    ]
     found = environment(tasks[1]["template"])
     wanted = {
         "CCOM_SOCKET_IFNAME": "eth0",
@@ -138,7 +130,7 @@ def test_thirty_two_processes_meet_under_the_run_s_own_id() -> None:
             "bert-large",
             trainium(),
             2,
-            Ground(image="i", claim="c", rendezvous="etcd", etcd="etcd-server:2379"),
+            ClusterSettings(image="i", claim="c", rendezvous="etcd", etcd="etcd-server:2379"),
         )
     )["Job"]["spec"]["tasks"][0]["template"]
     said = flags(pod)
@@ -180,7 +172,7 @@ def test_an_elastic_pytorch_job_says_least_and_most_in_both_places() -> None:
             "llama2-7b",
             gpus(),
             2,
-            settings=("launch.min_nodes=1", "launch.max_nodes=4", "launch.max_restarts=100"),
+            overrides=("launch.min_nodes=1", "launch.max_nodes=4", "launch.max_restarts=100"),
         )
     )["PyTorchJob"]["spec"]
     assert list(spec["pytorchReplicaSpecs"]) == ["Worker"]
@@ -225,10 +217,10 @@ def test_fsdp_on_gpus_gets_whole_nodes_and_the_flight_recorder() -> None:
 
 
 def test_an_elastic_job_leaves_the_first_four_flags_to_its_controller() -> None:
-    settings = ("launch.min_nodes=1", "launch.max_nodes=2")
-    ground = Ground(image="i", claim="efs-claim", rendezvous="etcd")
+    overrides = ("launch.min_nodes=1", "launch.max_nodes=2")
+    settings = ClusterSettings(image="i", claim="efs-claim", rendezvous="etcd")
     offered = [node(name, "g4dn.xlarge", nvidia_com__gpu=1.0) for name in ("a", "b")]
-    spec = rendered(planned("elasticjob", "gpt2-elastic", offered, 2, ground, settings))[
+    spec = rendered(planned("elasticjob", "gpt2-elastic", offered, 2, settings, overrides))[
         "ElasticJob"
     ]["spec"]
     assert (spec["rdzvEndpoint"], spec["minReplicas"], spec["maxReplicas"]) == (
@@ -295,90 +287,3 @@ def test_a_deepspeed_job_brings_keys_of_its_own_that_no_other_object_holds() -> 
     assert sorted(made) == ["host_key", "host_key.pub", "key", "key.pub"]
     assert set(made.values()).isdisjoint(again.values()), "keys were used twice"
     assert "PRIVATE KEY" in made["key"] and "PRIVATE KEY" not in json.dumps(objects)
-
-
-@pytest.mark.parametrize("launcher", KINDS)
-def test_every_launcher_runs_the_same_trainer_with_the_same_environment(launcher: str) -> None:
-    plain, other = (
-        rendered(planned(each, "gpt2-micro-smoke", cpus(), 2)) for each in ("job", launcher)
-    )
-    first, second = pod_of(plain), pod_of(other)
-    differs = {"TRAINER_FIRST"}  # how the pod at which all meet knows itself
-    assert {key: value for key, value in environment(first).items() if key not in differs} == {
-        key: value for key, value in environment(second).items() if key not in differs
-    }
-    words = [
-        container(pod)["args"][container(pod)["args"].index("-m") :] for pod in (first, second)
-    ]
-    assert (
-        words[0]
-        == words[1]
-        == [
-            "-m",
-            "trainer",
-            "--profile",
-            "/etc/playrunner/profile.yaml",
-            "--output",
-            "/data/runs/bert/output",
-        ]
-    )
-    assert container(first)["command"] == container(second)["command"]
-
-
-@pytest.mark.parametrize("launcher", KINDS)
-def test_code_and_profile_travel_with_the_run_and_fit(launcher: str) -> None:
-    files = rendered(planned(launcher, "gpt2-micro-smoke", cpus(), 2))["ConfigMap"]
-    packed = base64.b64decode(files["binaryData"]["code.tar.gz"])
-    assert b"trainer/loop/loop.py" in gzip.decompress(packed)
-    assert len(json.dumps(files)) < 1 << 20
-    assert yaml.safe_load(files["data"]["profile.yaml"])["train"]["steps"] == 100
-    assert len(files["metadata"]["annotations"]["playrunner.io/code"]) == 16
-
-
-@pytest.mark.parametrize("launcher", KINDS)
-def test_a_run_is_known_again_from_any_machine_by_what_its_job_carries(launcher: str) -> None:
-    job = planned(launcher, "gpt2-micro-smoke", cpus(), 2)
-    thing = next(each for kind, each in rendered(job).items() if kind.endswith("Job"))
-    assert json.loads(thing["metadata"]["annotations"][SUMMARY]) == job.summary()
-    assert thing["metadata"]["labels"]["playrunner.io/training"] == "bert"
-
-
-def test_an_image_that_has_the_trainer_gets_no_code() -> None:
-    objects = rendered(
-        planned(
-            "job", "gpt2-micro-smoke", cpus(), 2, Ground(image="i:hash", claim="c", code="image")
-        )
-    )
-    assert not objects["ConfigMap"]["binaryData"]
-    assert "TRAINER_CODE" not in environment(pod_of(objects))
-
-
-def test_secrets_are_read_from_a_secret_and_are_nowhere_else() -> None:
-    from dataclasses import replace
-
-    from playrunner.training.environment.variable import Variable
-
-    job = planned("job", "gpt2-micro-smoke", cpus(), 2)
-    hidden = replace(
-        job,
-        environment=(
-            *job.environment,
-            Variable("HF_TOKEN", "hf_very_secret", "asked for", "inventory"),
-        ),
-    )
-    objects = rendered(hidden)
-    assert "hf_very_secret" not in json.dumps(objects)
-    assert container(pod_of(objects))["envFrom"] == [{"secretRef": {"name": ID}}]
-
-
-def pod_of(objects: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    thing = next(each for kind, each in objects.items() if kind.endswith("Job"))
-    spec = thing["spec"]
-    if "tasks" in spec:
-        found = spec["tasks"][0]["template"]
-    elif "template" in spec:
-        found = spec["template"]
-    else:
-        replicas = spec.get("pytorchReplicaSpecs") or spec["replicaSpecs"]
-        found = next(iter(replicas.values()))["template"]
-    return dict(found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import yaml
 from playrunner.sandbox.kube.process import process
 from tests.support.kube.module_stage import Api
 from tests.support.launch.rendering import node, planned, rendered
+from tests.support.until import until
 
 CRDS = Path(__file__).parents[5] / "shared" / "data" / "crds"
 WHERE = {
@@ -21,7 +21,6 @@ WHERE = {
     "PyTorchJob": "kubeflow.org/v1/namespaces/default/pytorchjobs",
     "ElasticJob": "elastic.pytorch.org/v1alpha1/namespaces/default/elasticjobs",
 }
-PATIENCE_SECONDS = 60
 
 pytestmark = pytest.mark.skipif(
     not CRDS.is_dir(), reason="the operators' schemas are not beside this checkout"
@@ -40,10 +39,11 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
         for crd in yaml.safe_load_all((CRDS / f"{name}.yaml").read_text()):
             if crd:
                 found.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while any(found.get(f"/apis/{where}") is None for where in WHERE.values()):
-        assert time.monotonic() < deadline, "the definitions were not served"
-        time.sleep(0.1)
+    until(
+        lambda: [where for where in WHERE.values() if found.get(f"/apis/{where}") is None],
+        lambda missing: not missing,
+        what="the definitions served",
+    )
     yield found
     process.down(root)
 
@@ -65,7 +65,7 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_operator_s_own_schema_takes_the_job_as_it_is(
     api: Api, launcher: str, kind: str, settings: tuple[str, ...]
 ) -> None:
-    job = planned(launcher, "gpt2-micro-smoke", [node("a"), node("b")], 2, settings=settings)
+    job = planned(launcher, "gpt2-micro-smoke", [node("a"), node("b")], 2, overrides=settings)
     thing: dict[str, Any] = rendered(job)[kind]
     said = api.call("POST", f"/apis/{WHERE[kind]}?dryRun=All&fieldValidation=Strict", thing)
     assert said.get("kind") == kind, said

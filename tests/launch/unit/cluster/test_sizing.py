@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from playrunner.training.kube.names import new_id
-from playrunner.training.kube.node_capacity import amount, offers
-from playrunner.training.kube.site import Ground
-from playrunner.training.kube.sizing import Wish, share_of
-from playrunner.training.ssh.plan import LaunchRefused
+from playrunner.training.kube.job_spec.names import new_id
+from playrunner.training.kube.job_spec.node_capacity import amount, offers
+from playrunner.training.kube.job_spec.sizing import RequestedNodes, share_of
+from playrunner.training.kube.session import ClusterSettings
+from playrunner.training.request import LaunchRefused
 from tests.support.launch.rendering import GIB, node
 from trainer.profile import read_profile
 
-GROUND = Ground(image="i", claim="c")
+SETTINGS = ClusterSettings(image="i", claim="c")
 CPU = read_profile("gpt2-micro-smoke")
 LLAMA = read_profile("llama2-7b")
 BERT = read_profile("bert-large")
@@ -25,8 +25,8 @@ def test_gpus_and_cards_are_counted_from_the_nodes(kind: str, gpus: int, efa: in
     share = share_of(
         LLAMA,
         [node("a", kind, nvidia_com__gpu=float(gpus), vpc_amazonaws_com__efa=float(efa))],
-        GROUND,
-        Wish(1, 1),
+        SETTINGS,
+        RequestedNodes(1, 1),
     )
     assert share.processes == gpus
     assert dict(share.resources) == {
@@ -38,7 +38,7 @@ def test_gpus_and_cards_are_counted_from_the_nodes(kind: str, gpus: int, efa: in
 def test_the_largest_machines_get_huge_pages_and_the_cores_these_need_beside_them() -> None:
     offered = node("a", "p5.48xlarge", nvidia_com__gpu=8.0, vpc_amazonaws_com__efa=32.0, cpu=192.0)
     offered.has["hugepages-2Mi"] = offered.free["hugepages-2Mi"] = 5128 * 2.0**20
-    share = share_of(LLAMA, [offered], GROUND, Wish(1, 1))
+    share = share_of(LLAMA, [offered], SETTINGS, RequestedNodes(1, 1))
     assert dict(share.resources)["hugepages-2Mi"] == "5120Mi"
     assert dict(share.requests) == {"cpu": "8"}
 
@@ -47,12 +47,14 @@ def test_the_largest_machines_get_huge_pages_and_the_cores_these_need_beside_the
     ("kind", "processes"), [("trn1.32xlarge", 32), ("trn1n.32xlarge", 32), ("trn2.48xlarge", 64)]
 )
 def test_a_process_for_every_neuron_core(kind: str, processes: int) -> None:
-    share = share_of(BERT, [node("a", kind, aws_amazon_com__neuron=16.0)], GROUND, Wish(1, 1))
+    share = share_of(
+        BERT, [node("a", kind, aws_amazon_com__neuron=16.0)], SETTINGS, RequestedNodes(1, 1)
+    )
     assert (share.device, share.processes) == ("neuron", processes)
 
 
 def test_shared_memory_is_half_of_the_node_s() -> None:
-    assert share_of(CPU, [node("a", memory=64 * GIB)], GROUND, Wish(1, 1)).shm_gib == 32
+    assert share_of(CPU, [node("a", memory=64 * GIB)], SETTINGS, RequestedNodes(1, 1)).shm_gib == 32
 
 
 def test_a_job_that_does_not_fit_is_refused_with_the_numbers() -> None:
@@ -61,7 +63,7 @@ def test_a_job_that_does_not_fit_is_refused_with_the_numbers() -> None:
         node("b", "p4d.24xlarge", {"nvidia.com/gpu": 8.0}, nvidia_com__gpu=8.0),
     ]
     with pytest.raises(LaunchRefused) as refused:
-        share_of(LLAMA, offered, GROUND, Wish(2, 2))
+        share_of(LLAMA, offered, SETTINGS, RequestedNodes(2, 2))
     said = str(refused.value)
     assert "2 nodes with 8 nvidia.com/gpu free are wanted, and the cluster has 1" in said
     assert "a has 8 of 8 nvidia.com/gpu free" in said
@@ -74,17 +76,19 @@ def test_nodes_without_the_device_plugin_are_told_apart_from_nodes_without_devic
         LaunchRefused,
         match=r"no node offers nvidia.com/gpu.*a \(g4dn.xlarge\).*invoke nvidia.create",
     ):
-        share_of(LLAMA, [node("a", "g4dn.xlarge")], GROUND, Wish(1, 1))
+        share_of(LLAMA, [node("a", "g4dn.xlarge")], SETTINGS, RequestedNodes(1, 1))
 
 
 def test_an_elastic_run_may_not_grow_beyond_the_cluster() -> None:
     with pytest.raises(LaunchRefused, match=r"set launch\.max_nodes=2"):
-        share_of(CPU, [node("a"), node("b")], GROUND, Wish(1, 8))
+        share_of(CPU, [node("a"), node("b")], SETTINGS, RequestedNodes(1, 8))
 
 
 def test_nodes_that_are_still_to_come_count_by_the_instance_table() -> None:
-    ground = Ground(image="i", claim="c", autoscaled_nodes=4, instance_type="p4d.24xlarge")
-    share = share_of(LLAMA, [node("main", "e2-standard-4")], ground, Wish(4, 4))
+    settings = ClusterSettings(
+        image="i", claim="c", autoscaled_nodes=4, instance_type="p4d.24xlarge"
+    )
+    share = share_of(LLAMA, [node("main", "e2-standard-4")], settings, RequestedNodes(4, 4))
     assert dict(share.resources) == {"nvidia.com/gpu": "8", "vpc.amazonaws.com/efa": "4"}
     assert share.instance_type == "p4d.24xlarge"
 
@@ -101,11 +105,11 @@ def test_tainted_and_cordoned_nodes_do_not_count() -> None:
         LaunchRefused,
         match=r"the cluster has 1: .*b is tainted \(reserved\); c is not ready or cordoned",
     ):
-        share_of(CPU, offered, GROUND, Wish(2, 2))
-    tolerant = Ground(
+        share_of(CPU, offered, SETTINGS, RequestedNodes(2, 2))
+    tolerant = ClusterSettings(
         image="i", claim="c", tolerations=({"key": "reserved", "operator": "Exists"},)
     )
-    assert share_of(CPU, offered, tolerant, Wish(2, 2)).processes == 1
+    assert share_of(CPU, offered, tolerant, RequestedNodes(2, 2)).processes == 1
 
 
 def test_what_others_hold_is_taken_off_what_a_node_has() -> None:
@@ -148,8 +152,10 @@ def test_ids_are_unique_and_fit_every_name_that_is_made_of_them() -> None:
 def test_a_run_may_grow_as_far_as_the_group_of_its_nodes() -> None:
     offered = [node("a", "m5.large", cpu=2.0)]
     assert (
-        share_of(CPU, offered, GROUND, Wish(1, 3, growth=lambda likes: 3 - len(likes))).processes
+        share_of(
+            CPU, offered, SETTINGS, RequestedNodes(1, 3, growth=lambda likes: 3 - len(likes))
+        ).processes
         == 1
     )
     with pytest.raises(LaunchRefused, match=r"the cluster has 2 nodes .* set launch\.max_nodes=2"):
-        share_of(CPU, offered, GROUND, Wish(1, 3, growth=lambda likes: 1))
+        share_of(CPU, offered, SETTINGS, RequestedNodes(1, 3, growth=lambda likes: 1))

@@ -1,4 +1,5 @@
-"""A pod's start: real processes that wait for one another as pods do, with a stand-in for torchrun."""
+"""A pod's start: real processes that wait for one another as pods do, with a stand-in for
+torchrun."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ STANDIN = (
 
 @pytest.fixture
 def torch(tmp_path: Path) -> Path:
-    """A package of torch's name; what begins it is in the code, and only tells how it was called."""
+    """A package of torch's name; what begins it is in the code, and only tells how it was
+    called."""
     package = tmp_path / "packages" / "torch"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")

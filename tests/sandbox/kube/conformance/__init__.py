@@ -1,12 +1,11 @@
 """What every Kubernetes API server does, one named behaviour at a time; the pretend server and a
 real one must agree.
 
-A behaviour is a sentence and a function of a `Stage`: a client, and a namespace of its own.
+A behaviour is a sentence and a function of a `ApiStage`: a client, and a namespace of its own.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.kube.client import APPLY_PATCH, Answer, Client
+from tests.support.until import until
 
 
 @dataclass(frozen=True)
-class Stage:
+class ApiStage:
     """Where one behaviour is tried."""
 
     api: Client
@@ -55,11 +55,7 @@ class Stage:
 
     def eventually(self, holds: Callable[[], Any], seconds: float = 20) -> Any:
         """Look until it holds."""
-        deadline = time.monotonic() + seconds
-        while not (found := holds()):
-            assert time.monotonic() < deadline, "it did not come about"
-            time.sleep(0.05)
-        return found
+        return until(holds, seconds=seconds)
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class Behaviour:
     """One thing that a server does."""
 
     says: str
-    check: Callable[[Stage], None]
+    check: Callable[[ApiStage], None]
     needs: str = ""  # "controllers": something of the control plane beside the API server
 
 
@@ -76,8 +72,8 @@ BEHAVIOURS: list[Behaviour] = []
 
 def behaviour(
     says: str, needs: str = ""
-) -> Callable[[Callable[[Stage], None]], Callable[[Stage], None]]:
-    def add(check: Callable[[Stage], None]) -> Callable[[Stage], None]:
+) -> Callable[[Callable[[ApiStage], None]], Callable[[ApiStage], None]]:
+    def add(check: Callable[[ApiStage], None]) -> Callable[[ApiStage], None]:
         BEHAVIOURS.append(Behaviour(says, check, needs))
         return check
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.sandbox.kube.conformance import Stage, behaviour, config, refused
+from tests.sandbox.kube.conformance import ApiStage, behaviour, config, refused
 from tests.support.kube.client import MERGE_PATCH
 from tests.support.kube.webhook import Webhook
 
 
 @contextmanager
-def configured(stage: Stage, hook: Webhook, plural: str, **settings: Any) -> Iterator[None]:
+def configured(stage: ApiStage, hook: Webhook, plural: str, **settings: Any) -> Iterator[None]:
     """A webhook for config maps of our namespace, as the server is told of it."""
     api = f"/apis/admissionregistration.k8s.io/v1/{plural}"
     kind = {
@@ -25,7 +25,7 @@ def configured(stage: Stage, hook: Webhook, plural: str, **settings: Any) -> Ite
         {"metadata": {"labels": {"hooked": stage.namespace}}},
         form=MERGE_PATCH,
     )
-    one = {
+    webhook = {
         "name": "hook.sandbox.example.com",
         "clientConfig": {"url": hook.url, "caBundle": hook.authority},
         "rules": [
@@ -50,7 +50,7 @@ def configured(stage: Stage, hook: Webhook, plural: str, **settings: Any) -> Ite
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": kind,
             "metadata": {"name": name},
-            "webhooks": [one],
+            "webhooks": [webhook],
         },
     )
     try:
@@ -69,7 +69,7 @@ def configured(stage: Stage, hook: Webhook, plural: str, **settings: Any) -> Ite
 
 
 @behaviour("a validating webhook is asked, and its refusal is the answer")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with (
         Webhook(allowed=False, message="not today") as hook,
         configured(stage, hook, "validatingwebhookconfigurations"),
@@ -97,7 +97,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a mutating webhook changes what is made")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     patch = [{"op": "add", "path": "/data", "value": {"added": "yes"}}]
     with Webhook(patch=patch) as hook, configured(stage, hook, "mutatingwebhookconfigurations"):
         found = stage.api.ok("POST", stage.core("configmaps"), config("conf"))
@@ -105,7 +105,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a webhook that does not answer refuses everything, where its policy is to fail")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with Webhook() as hook:
         pass  # closed again: nobody listens there now
     with configured(stage, hook, "validatingwebhookconfigurations", failurePolicy="Fail"):
@@ -119,13 +119,13 @@ def _(stage: Stage) -> None:
         )
 
 
-def _refusal(stage: Stage) -> Any:
+def _refusal(stage: ApiStage) -> Any:
     answer = stage.api.call("POST", stage.core("configmaps"), config("conf"), dryRun="All")
     return answer if answer.code >= 400 else None
 
 
 @behaviour("a webhook behind a service that has no endpoints is told so")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     service = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -155,7 +155,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a webhook that does not answer is passed over, where its policy is to ignore")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with Webhook() as hook:
         pass
     with configured(stage, hook, "validatingwebhookconfigurations", failurePolicy="Ignore"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.sandbox.kube.conformance import Stage, behaviour, config, deployment, refused
+from tests.sandbox.kube.conformance import ApiStage, behaviour, config, deployment, refused
 from tests.support.kube.client import APPLY_PATCH, MERGE_PATCH
 
 
@@ -14,21 +14,21 @@ def owners(one: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 @behaviour("applying makes what is not there, and says so by 201")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     path = stage.core("configmaps", "conf")
     assert stage.apply(path, config("conf", a="1"), "one").code == 201
     assert stage.apply(path, config("conf", a="1"), "one").code == 200
 
 
 @behaviour("applying the same again changes nothing, not even the resource version")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     path = stage.apps("deployments", "web")
     first = stage.applied(path, deployment(), "one")
     assert stage.applied(path, deployment(), "one") == first
 
 
 @behaviour("managed fields say who applied what")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     found = stage.applied(stage.core("configmaps", "conf"), config("conf", a="1"), "one")
     entry = found["metadata"]["managedFields"][0]
     assert (entry["manager"], entry["operation"], entry["apiVersion"], entry["fieldsType"]) == (
@@ -41,14 +41,14 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("items of keyed lists are owned one by one")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     found = stage.applied(stage.apps("deployments", "web"), deployment(), "one")
     spec = owners(found)["one"]["f:spec"]["f:template"]["f:spec"]
     assert set(spec["f:containers"]['k:{"name":"main"}']) == {".", "f:name", "f:image"}
 
 
 @behaviour("defaults belong to nobody")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     found = stage.applied(stage.apps("deployments", "web"), deployment(), "one")
     assert (
         "f:strategy" not in owners(found)["one"]["f:spec"]
@@ -57,16 +57,16 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("who makes or updates an object owns what it set, as Update")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.api.ok("POST", stage.core("configmaps"), config("conf", a="1"), fieldManager="maker")
-    found = stage.api.ok(
+    applied = stage.api.ok(
         "PATCH",
         stage.core("configmaps", "conf"),
         {"data": {"b": "2"}},
         form=MERGE_PATCH,
         fieldManager="patcher",
     )
-    entries = {entry["manager"]: entry for entry in found["metadata"]["managedFields"]}
+    entries = {entry["manager"]: entry for entry in applied["metadata"]["managedFields"]}
     assert entries["maker"]["operation"] == entries["patcher"]["operation"] == "Update"
     assert "f:a" in entries["maker"]["fieldsV1"]["f:data"] and set(
         entries["patcher"]["fieldsV1"]["f:data"]
@@ -74,7 +74,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("without a field manager, the client's name stands for it")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     assert set(owners(stage.config("conf", a="1"))) == {"conformance"}
 
 
@@ -82,7 +82,7 @@ def _(stage: Stage) -> None:
     "a field that someone else owns with another value is a conflict that names the owner and the"
     " field"
 )
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     path = stage.core("configmaps", "conf")
     stage.applied(path, config("conf", a="1"), "one")
     answer = stage.apply(path, config("conf", a="2"), "two")
@@ -96,7 +96,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("several conflicts are all told")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     path = stage.apps("deployments", "web")
     stage.applied(path, deployment(), "one")
     answer = stage.apply(path, deployment(replicas=5, image="other:1"), "two")
@@ -106,7 +106,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("what an update owns conflicts too")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     path = stage.core("configmaps", "conf")
     stage.applied(path, config("conf", a="1"), "one")
     stage.api.ok("PATCH", path, {"data": {"a": "2"}}, form=MERGE_PATCH, fieldManager="hand")
@@ -119,7 +119,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("the same value is no conflict: both own it")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     path = stage.core("configmaps", "conf")
     stage.applied(path, config("conf", a="1"), "one")
     found = stage.applied(path, config("conf", a="1"), "two")
@@ -127,7 +127,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("force takes the field over")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     path = stage.core("configmaps", "conf")
     stage.applied(path, config("conf", a="1", b="1"), "one")
     found = stage.applied(path, config("conf", a="2"), "two", force="true")
@@ -138,14 +138,14 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("what is no longer applied is removed")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     path = stage.core("configmaps", "conf")
     stage.applied(path, config("conf", a="1", b="2"), "one")
     assert stage.applied(path, config("conf", a="1"), "one")["data"] == {"a": "1"}
 
 
 @behaviour("what is no longer applied stays while someone else owns it")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     path = stage.core("configmaps", "conf")
     stage.applied(path, config("conf", a="1", b="2"), "one")
     stage.applied(path, config("conf", b="2"), "two")
@@ -154,7 +154,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("an item that is no longer applied leaves its list, the others stay")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     path = stage.apps("deployments", "web")
     both = deployment()
     both["spec"]["template"]["spec"]["containers"].append({"name": "side", "image": "busybox:1"})
@@ -164,7 +164,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("two managers can have variables in one container")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     path = stage.apps("deployments", "web")
     stage.applied(path, deployment(), "one")
     container = {"name": "main", "env": [{"name": "EXTRA", "value": "1"}]}
@@ -184,7 +184,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a manager that applies less gives up the rest, and a default comes back")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     path = stage.apps("deployments", "web")
     stage.applied(path, deployment(replicas=3), "one")
     without = deployment()
@@ -193,7 +193,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("applying needs a field manager")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     answer = stage.api.call(
         "PATCH", stage.core("configmaps", "conf"), config("conf"), form=APPLY_PATCH
     )
@@ -201,7 +201,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a field that the kind does not have cannot be applied")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = deployment()
     body["spec"]["nonsense"] = 1
     answer = stage.apply(stage.apps("deployments", "web"), body, "one")
@@ -209,7 +209,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a dry run of an apply shows conflicts and changes, and keeps nothing")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     path = stage.core("configmaps", "conf")
     stage.applied(path, config("conf", a="1"), "one")
     assert stage.applied(path, config("conf", a="2"), "one", dryRun="All")["data"] == {"a": "2"}
@@ -218,11 +218,18 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("ports are keyed by number and protocol")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     service = {
-        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "dns"},
-        "spec": {"ports": [{"name": "tcp", "port": 53, "protocol": "TCP"}, {"name": "udp", "port": 53, "protocol": "UDP"}]},
-    }  # fmt: skip
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "dns"},
+        "spec": {
+            "ports": [
+                {"name": "tcp", "port": 53, "protocol": "TCP"},
+                {"name": "udp", "port": 53, "protocol": "UDP"},
+            ]
+        },
+    }
     found = stage.applied(stage.core("services", "dns"), service, "one")
     assert set(owners(found)["one"]["f:spec"]["f:ports"]) == {
         'k:{"port":53,"protocol":"TCP"}',
@@ -232,7 +239,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("finalizers are a set: each has its own owner")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     path = stage.core("configmaps", "conf")
     for manager, finalizer in (("one", "example.com/one"), ("two", "example.com/two")):
         body = config("conf")
@@ -245,7 +252,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("the status is owned apart from the rest")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.applied(stage.apps("deployments", "web"), deployment(), "one")
     status = {"apiVersion": "apps/v1", "kind": "Deployment", "status": {"replicas": 2}}
     found = stage.applied(stage.apps("deployments", "web", "status"), status, "controller")

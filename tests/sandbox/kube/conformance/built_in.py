@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 
-from tests.sandbox.kube.conformance import Stage, behaviour, config, pod, refused
+from tests.sandbox.kube.conformance import ApiStage, behaviour, config, pod, refused
 from tests.support.kube.client import MERGE_PATCH
 
 
 @behaviour("a service is given an address that stays")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -33,7 +33,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a headless service has no address, and an empty service no sense")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -51,7 +51,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a service of type NodePort is given a port of the nodes for each of its own")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     spec = {"type": "NodePort", "ports": [{"name": "a", "port": 80}, {"name": "b", "port": 81}]}
     body = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": spec}
     ports = {
@@ -69,7 +69,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a service's ports have names when there are several")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -85,7 +85,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a secret's plain text is kept encoded, and never shown plain")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -107,7 +107,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a secret's data must be base64")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -118,7 +118,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("an immutable config map stays as it is")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.api.ok("POST", stage.core("configmaps"), {**config("conf", a="1"), "immutable": True})
     answer = stage.api.call(
         "PATCH", stage.core("configmaps", "conf"), {"data": {"a": "2"}}, form=MERGE_PATCH
@@ -127,7 +127,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a claim is Pending, and its size and modes are required")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}}
     spec = {
         "accessModes": ["ReadWriteMany"],
@@ -150,7 +150,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a claim that is not bound keeps its size")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     spec = {
         "accessModes": ["ReadWriteMany"],
         "resources": {"requests": {"storage": "10Gi"}},
@@ -175,7 +175,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a binding's role cannot be changed")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     api = "rbac.authorization.k8s.io/v1"
     body = {
         "apiVersion": api, "kind": "RoleBinding", "metadata": {"name": "bind"},
@@ -193,7 +193,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a pod is bound to a node once")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.api.ok("POST", stage.core("pods"), pod())
     binding = {
         "apiVersion": "v1",
@@ -212,19 +212,19 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a priority class that is not there keeps a pod out")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     answer = stage.api.call("POST", stage.core("pods"), pod(priorityClassName="nope"))
     refused(answer, 403, "Forbidden", "no PriorityClass with name nope was found")
 
 
 @behaviour("a namespace is Active and knows its finalizer")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     found = stage.api.ok("GET", f"/api/v1/namespaces/{stage.namespace}")
     assert found["status"]["phase"] == "Active" and found["spec"]["finalizers"] == ["kubernetes"]
 
 
 @behaviour("a node keeps its labels, taints and devices")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     name = f"node-{stage.namespace}"
     spec = {"taints": [{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]}
     stage.api.ok(
@@ -246,7 +246,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("events are found by what they are about")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     about = {"kind": "Pod", "name": "one", "namespace": stage.namespace}
     what = {"reason": "FailedScheduling", "message": "no nodes", "type": "Warning"}
     body = {

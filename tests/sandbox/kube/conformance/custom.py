@@ -3,109 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
 
-from tests.sandbox.kube.conformance import Stage, behaviour, refused
+from tests.sandbox.kube.conformance import ApiStage, behaviour, refused
+from tests.sandbox.kube.conformance.toys import DEFINITIONS, definition, toys
 from tests.support.kube.client import MERGE_PATCH
-
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_SPEC: dict[str, Any] = {
-    "type": "object",
-    "required": ["size"],
-    "properties": {
-        "size": {"type": "integer", "minimum": 1, "maximum": 10},
-        "colour": {"type": "string", "enum": ["red", "blue"], "default": "red"},
-        "code": {"type": "string", "pattern": "^[a-z]+$", "maxLength": 5},
-        "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-        "parts": {
-            "type": "array",
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["name"],
-            "items": {
-                "type": "object",
-                "required": ["name"],
-                "properties": {"name": {"type": "string"}, "count": {"type": "integer"}},
-            },
-        },
-    },
-}
-
-
-@dataclass(frozen=True)
-class Toys:
-    """A kind of our own, served."""
-
-    stage: Stage
-    group: str
-
-    def path(self, name: str = "", sub: str = "") -> str:
-        return self.stage.group(f"{self.group}/v1", "toys", name, sub)
-
-    def toy(self, name: str = "one", **spec: Any) -> dict[str, Any]:
-        return {
-            "apiVersion": f"{self.group}/v1",
-            "kind": "Toy",
-            "metadata": {"name": name},
-            "spec": spec,
-        }
-
-    def make(self, name: str = "one", **spec: Any) -> dict[str, Any]:
-        made: dict[str, Any] = self.stage.api.ok("POST", self.path(), self.toy(name, **spec))
-        return made
-
-
-def definition(group: str, **version: Any) -> dict[str, Any]:
-    schema = {
-        "type": "object",
-        "properties": {
-            "spec": _SPEC,
-            "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-        },
-    }
-    served = {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": schema},
-        **version,
-    }
-    names = {"plural": "toys", "kind": "Toy", "shortNames": ["ty"]}
-    spec = {"group": group, "scope": "Namespaced", "names": names, "versions": [served]}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"toys.{group}"},
-        "spec": spec,
-    }
-
-
-@contextmanager
-def toys(stage: Stage, body: dict[str, Any] | None = None, **version: Any) -> Iterator[Toys]:
-    """A definition of our own, until it is served, and for as long as it is needed."""
-    group = f"{stage.namespace}.example.com"
-    stage.api.ok("POST", DEFINITIONS, body or definition(group, **version))
-    try:
-        stage.eventually(lambda: _established(stage, group))
-        found = Toys(stage, group)
-        # A server serves a kind a moment after it says so.
-        stage.eventually(lambda: stage.api.call("GET", found.path()).code == 200)
-        yield found
-    finally:
-        stage.api.ok("DELETE", f"{DEFINITIONS}/toys.{group}")
-
-
-def _established(stage: Stage, group: str) -> bool:
-    status = stage.api.ok("GET", f"{DEFINITIONS}/toys.{group}").get("status", {})
-    return {"type": "Established", "status": "True"}.items() <= next(
-        (one for one in status.get("conditions") or () if one["type"] == "Established"), {}
-    ).items()
 
 
 @behaviour("a definition becomes Established, is discovered, and then its kind is served")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage) as kind:
         found = stage.api.ok("GET", f"{DEFINITIONS}/toys.{kind.group}")
         assert found["status"]["acceptedNames"]["listKind"] == "ToyList" and found["status"][
@@ -123,7 +28,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a definition must be named after what it defines, with a structural schema")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = definition(f"{stage.namespace}.example.com")
     wrong = {**body, "metadata": {"name": "other"}}
     refused(stage.api.call("POST", DEFINITIONS, wrong), 422, "Invalid", "metadata.name")
@@ -132,7 +37,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("custom objects have generations, uids and defaults")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage) as kind:
         made = kind.make(size=3)
         assert (
@@ -145,7 +50,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a schema refuses: missing, too large, not listed, not matching, of the wrong type")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage) as kind:
         for spec, field, words in (
             ({}, "spec.size", "Required value"),
@@ -164,14 +69,14 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("fields that a schema does not know are pruned, unless they are to be preserved")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage) as kind:
         made = kind.make(size=1, unknown=1, free={"anything": {"goes": True}})
         assert made["spec"] == {"size": 1, "colour": "red", "free": {"anything": {"goes": True}}}
 
 
 @behaviour("a field can be a number or a text")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     spec = {"type": "object", "properties": {"share": {"x-kubernetes-int-or-string": True}}}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
     with toys(stage, schema=schema) as kind:
@@ -187,26 +92,26 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a custom status has its own door where the definition says so")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage, subresources={"status": {}}) as kind:
         body = kind.toy(size=1)
         body["status"] = {"phase": "Early"}
         assert "status" not in stage.api.ok("POST", kind.path(), body)
-        found = stage.api.ok(
+        updated = stage.api.ok(
             "PATCH",
             kind.path("one", "status"),
             {"status": {"phase": "Done"}, "spec": {"size": 9}},
             form=MERGE_PATCH,
         )
         assert (
-            found["status"] == {"phase": "Done"}
-            and found["spec"]["size"] == 1
-            and found["metadata"]["generation"] == 1
+            updated["status"] == {"phase": "Done"}
+            and updated["spec"]["size"] == 1
+            and updated["metadata"]["generation"] == 1
         )
 
 
 @behaviour("without that door the status is part of the object")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage) as kind:
         body = kind.toy(size=1)
         body["status"] = {"phase": "Early"}
@@ -220,7 +125,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a custom scale reads and writes the paths it names")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
     with toys(stage, subresources={"status": {}, "scale": scale}) as kind:
         kind.make(size=3)
@@ -232,7 +137,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a custom object is replaced only with its resource version")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage) as kind:
         kind.make(size=1)
         answer = stage.api.call("PUT", kind.path("one"), kind.toy(size=2))
@@ -242,7 +147,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("custom objects are applied with owners, keyed lists included")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage) as kind:
         stage.applied(kind.path("one"), kind.toy(size=1, parts=[{"name": "a", "count": 1}]), "one")
         stage.applied(
@@ -260,7 +165,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a strategic merge patch is not for custom objects")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage) as kind:
         kind.make(size=1)
         answer = stage.api.call(
@@ -273,7 +178,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("printer columns are the columns of a table")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     columns = [
         {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
         {"name": "Colour", "type": "string", "jsonPath": ".spec.colour"},
@@ -290,7 +195,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("the versions of a kind show the same objects")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     group = f"{stage.namespace}.example.com"
     body = definition(group)
     body["spec"]["versions"].append(
@@ -313,7 +218,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("with a definition go its objects, and then its kind")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage) as kind:
         kind.make(size=1)
     stage.eventually(lambda: stage.api.call("GET", f"{DEFINITIONS}/toys.{kind.group}").code == 404)

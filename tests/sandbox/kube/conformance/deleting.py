@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.sandbox.kube.conformance import Stage, behaviour, config, deployment, refused
+from tests.sandbox.kube.conformance import ApiStage, behaviour, config, deployment, refused
 from tests.support.kube.client import MERGE_PATCH
 
 
 @behaviour("what is deleted is gone, and the answer says so")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     made = stage.config("conf")
     found = stage.api.ok("DELETE", stage.core("configmaps", "conf"))
     assert found["status"] == "Success" and found["details"]["uid"] == made["metadata"]["uid"]
@@ -17,19 +17,19 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("deleting what is not there is not found")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     refused(stage.api.call("DELETE", stage.core("configmaps", "conf")), 404, "NotFound")
 
 
 @behaviour("a dry run of a delete keeps it")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.config("conf")
     stage.api.ok("DELETE", stage.core("configmaps", "conf"), dryRun="All")
     stage.api.ok("GET", stage.core("configmaps", "conf"))
 
 
 @behaviour("a delete can ask that it is still the same object")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     made = stage.config("conf")
     options: dict[str, Any] = {
         "apiVersion": "v1",
@@ -47,7 +47,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a finalizer holds an object that is deleted, until it is taken off")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = config("conf")
     body["metadata"]["finalizers"] = ["example.com/wait"]
     stage.api.ok("POST", stage.core("configmaps"), body)
@@ -66,7 +66,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("foreground deletion waits with a finalizer of its own")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.api.ok("POST", stage.apps("deployments"), deployment())
     owner = stage.api.ok("GET", stage.apps("deployments", "web"))["metadata"]
     reference = {
@@ -94,7 +94,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("dependents follow their owner", needs="controllers")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     owner = stage.config("owner")
     dependent = config("dependent")
     dependent["metadata"]["ownerReferences"] = [
@@ -108,7 +108,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a dependent of something that is not there goes", needs="controllers")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     dependent = config("dependent")
     nowhere = {
         "apiVersion": "v1",
@@ -124,7 +124,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("an owner goes, and what has another owner too stays", needs="controllers")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     owners = [stage.config(name)["metadata"] for name in ("first", "second")]
     dependent = config("dependent")
     references = [
@@ -141,7 +141,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("orphaned dependents stay, without their owner's reference", needs="controllers")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     owner = stage.config("owner")
     dependent = config("dependent")
     dependent["metadata"]["ownerReferences"] = [
@@ -155,7 +155,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a whole selection can be deleted at once")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     for name, label in {"a": "x", "b": "x", "c": "y"}.items():
         body = config(name)
         body["metadata"]["labels"] = {"app": label}
@@ -166,7 +166,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a pod on no node goes at once")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.api.ok(
         "POST",
         stage.core("pods"),
@@ -177,7 +177,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a pod on a node is given its grace, and goes at once when given none")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     spec = {**_SPEC, "nodeName": "somewhere", "terminationGracePeriodSeconds": 7}
     stage.api.ok(
         "POST",
@@ -195,7 +195,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a namespace that is deleted is Terminating and takes nothing new")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     name = f"{stage.namespace}-leaving"
     stage.api.ok(
         "POST",
@@ -219,7 +219,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a namespace goes when everything in it has gone", needs="controllers")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     name = f"{stage.namespace}-cascade"
     stage.api.ok(
         "POST",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.sandbox.kube.conformance import Stage, behaviour, config, deployment, pod, refused
+from tests.sandbox.kube.conformance import ApiStage, behaviour, config, deployment, pod, refused
 
 
 @behaviour("what is made has a uid, a creation time and a resource version")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     answer = stage.api.call("POST", stage.core("configmaps"), config("conf", a="1"))
     metadata = answer.value["metadata"]
     assert answer.code == 201 and answer.value["kind"] == "ConfigMap"
@@ -19,20 +19,20 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("what is made can be read, and reads the same")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     made = stage.config("conf", a="1")
     assert stage.api.ok("GET", stage.core("configmaps", "conf")) == made
 
 
 @behaviour("what is not there is not found, by its name and kind")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     answer = stage.api.call("GET", stage.apps("deployments", "nope"))
     refused(answer, 404, "NotFound", 'deployments.apps "nope" not found')
     assert answer.value["details"] == {"name": "nope", "group": "apps", "kind": "deployments"}
 
 
 @behaviour("making the same thing twice is refused")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.config("conf")
     refused(
         stage.api.call("POST", stage.core("configmaps"), config("conf")),
@@ -43,7 +43,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("generateName gives a name of its own to each")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "conf-"}}
     names = {
         stage.api.ok("POST", stage.core("configmaps"), body)["metadata"]["name"] for _ in range(3)
@@ -52,7 +52,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("without a name nothing is made")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}
     refused(
         stage.api.call("POST", stage.core("configmaps"), body),
@@ -63,14 +63,14 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a name must be a lowercase RFC 1123 subdomain")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     answer = stage.api.call("POST", stage.core("configmaps"), config("Not_Good"))
     refused(answer, 422, "Invalid", 'ConfigMap "Not_Good" is invalid', "RFC 1123 subdomain")
     assert answer.value["details"]["causes"][0]["field"] == "metadata.name"
 
 
 @behaviour("labels must be labels")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = config("conf")
     body["metadata"]["labels"] = {"app": "not good!"}
     refused(
@@ -79,7 +79,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("annotations together have a limit of 256 KiB")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = config("conf")
     body["metadata"]["annotations"] = {"big": "x" * 300_000}
     refused(
@@ -92,13 +92,13 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a namespace that is not there takes nothing")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     answer = stage.api.call("POST", "/api/v1/namespaces/not-there/configmaps", config("conf"))
     refused(answer, 404, "NotFound", 'namespaces "not-there" not found')
 
 
 @behaviour("a namespace in the body must be the one in the path")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = config("conf")
     body["metadata"]["namespace"] = "default"
     answer = stage.api.call("POST", stage.core("configmaps"), body)
@@ -106,12 +106,12 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a body of another kind is a bad request")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     assert stage.api.call("POST", stage.core("configmaps"), pod()).code == 400
 
 
 @behaviour("a field of the wrong type is a bad request")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = deployment()
     body["spec"]["replicas"] = "two"
     answer = stage.api.call("POST", stage.apps("deployments"), body)
@@ -119,14 +119,14 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("fields that a kind does not have are dropped")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = deployment()
     body["spec"]["nonsense"] = 1
     assert "nonsense" not in stage.api.ok("POST", stage.apps("deployments"), body)["spec"]
 
 
 @behaviour("a replace with an old resource version is a conflict")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     first = stage.config("conf", a="1")
     stage.api.ok("PUT", stage.core("configmaps", "conf"), {**first, "data": {"a": "2"}})
     answer = stage.api.call("PUT", stage.core("configmaps", "conf"), {**first, "data": {"a": "3"}})
@@ -134,7 +134,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a replace without a resource version wins")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.config("conf", a="1", b="2")
     assert stage.api.ok("PUT", stage.core("configmaps", "conf"), config("conf", a="3"))["data"] == {
         "a": "3"
@@ -142,21 +142,21 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a replace that changes nothing leaves the resource version")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     made = stage.config("conf", a="1")
     again = stage.api.ok("PUT", stage.core("configmaps", "conf"), made)
     assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
 
 
 @behaviour("a replace of what is not there is not found")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     refused(
         stage.api.call("PUT", stage.core("configmaps", "conf"), config("conf")), 404, "NotFound"
     )
 
 
 @behaviour("a replace under another name is a bad request")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.config("conf")
     refused(
         stage.api.call("PUT", stage.core("configmaps", "conf"), config("other")),
@@ -167,21 +167,21 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("the uid and the creation time cannot be changed")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     made = stage.config("conf")
     made["metadata"]["uid"] = "00000000-0000-0000-0000-000000000000"
     refused(stage.api.call("PUT", stage.core("configmaps", "conf"), made), 409, "Conflict")
 
 
 @behaviour("a dry run answers as if, and keeps nothing")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     made = stage.api.ok("POST", stage.core("configmaps"), config("conf", a="1"), dryRun="All")
     assert made["data"] == {"a": "1"} and made["metadata"]["uid"]
     refused(stage.api.call("GET", stage.core("configmaps", "conf")), 404, "NotFound")
 
 
 @behaviour("the generation counts changes of the spec, and only those")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     made = stage.api.ok("POST", stage.apps("deployments"), deployment())
     assert made["metadata"]["generation"] == 1
     made["metadata"]["labels"] = {"a": "b"}
@@ -194,7 +194,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("the status is written through its subresource alone")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     made = stage.api.ok(
         "POST", stage.apps("deployments"), {**deployment(), "status": {"replicas": 7}}
     )
@@ -212,7 +212,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("the scale reads and writes the replicas")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.api.ok("POST", stage.apps("deployments"), deployment(replicas=2))
     scale = stage.api.ok("GET", stage.apps("deployments", "web", "scale"))
     assert (
@@ -223,100 +223,3 @@ def _(stage: Stage) -> None:
     scale["spec"]["replicas"] = 4
     stage.api.ok("PUT", stage.apps("deployments", "web", "scale"), scale)
     assert stage.api.ok("GET", stage.apps("deployments", "web"))["spec"]["replicas"] == 4
-
-
-@behaviour("lists have a resource version, and items in the order of their names")
-def _(stage: Stage) -> None:
-    for name in ("b", "c", "a"):
-        stage.config(name)
-    found = stage.api.ok("GET", stage.core("configmaps"), labelSelector="!none")
-    names = [
-        one["metadata"]["name"]
-        for one in found["items"]
-        if one["metadata"]["name"] != "kube-root-ca.crt"
-    ]
-    assert (
-        found["kind"] == "ConfigMapList"
-        and found["metadata"]["resourceVersion"].isdigit()
-        and names == ["a", "b", "c"]
-    )
-
-
-@behaviour("labels select by equality, sets, presence and absence")
-def _(stage: Stage) -> None:
-    for name, labels in {
-        "a": {"app": "x", "tier": "1"},
-        "b": {"app": "y", "tier": "2"},
-        "c": {"app": "x"},
-    }.items():
-        stage.api.ok(
-            "POST",
-            stage.core("secrets"),
-            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "labels": labels}},
-        )
-    for selector, names in _SELECTED.items():
-        found = stage.api.ok("GET", stage.core("secrets"), labelSelector=f"{selector},app")
-        assert "".join(one["metadata"]["name"] for one in found["items"]) == names, selector
-    refused(stage.api.call("GET", stage.core("secrets"), labelSelector="a=b=c"), 400, "BadRequest")
-
-
-@behaviour("fields select by name, and by those that a kind offers")
-def _(stage: Stage) -> None:
-    stage.api.ok("POST", stage.core("pods"), pod("one"))
-    stage.api.ok("POST", stage.core("pods"), pod("two", nodeName="elsewhere"))
-
-    def names(selector: str) -> list[str]:
-        return [
-            one["metadata"]["name"]
-            for one in stage.api.ok("GET", stage.core("pods"), fieldSelector=selector)["items"]
-        ]
-
-    assert names("metadata.name=two") == ["two"] and names("spec.nodeName=elsewhere") == ["two"]
-    assert names("spec.nodeName!=elsewhere,status.phase=Pending") == ["one"]
-    refused(
-        stage.api.call("GET", stage.core("pods"), fieldSelector="spec.nothing=1"),
-        400,
-        "BadRequest",
-        "field label not supported",
-    )
-
-
-@behaviour("a long list comes in pages")
-def _(stage: Stage) -> None:
-    for name in "abcde":
-        stage.api.ok(
-            "POST",
-            stage.core("secrets"),
-            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}},
-        )
-    seen: list[str] = []
-    token = ""
-    while True:
-        page = stage.api.ok(
-            "GET", stage.core("secrets"), limit=2, **({"continue": token} if token else {})
-        )
-        assert len(page["items"]) <= 2
-        seen += [one["metadata"]["name"] for one in page["items"]]
-        token = page["metadata"].get("continue", "")
-        if not token:
-            break
-        assert page["metadata"]["remainingItemCount"] > 0
-    assert [name for name in seen if len(name) == 1] == list("abcde")
-
-
-@behaviour("a list of all namespaces holds each namespace's")
-def _(stage: Stage) -> None:
-    stage.config("conf", a="1")
-    found = stage.api.ok("GET", "/api/v1/configmaps", fieldSelector="metadata.name=conf")
-    assert stage.namespace in {one["metadata"]["namespace"] for one in found["items"]}
-
-
-_SELECTED = {
-    "app=x": "ac",
-    "app==x,tier": "a",
-    "app!=x": "b",
-    "tier in (1,2)": "ab",
-    "tier notin (1)": "bc",
-    "!tier": "c",
-    "app in (x),!tier": "c",
-}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.sandbox.kube.conformance import Stage, behaviour, deployment, refused
+from tests.sandbox.kube.conformance import ApiStage, behaviour, deployment, refused
 from tests.support.kube.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 
 
 @behaviour("a JSON patch tests, adds, replaces and removes, all or nothing")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.config("conf", a="1", b="2")
     path = stage.core("configmaps", "conf")
     steps = [
@@ -28,25 +28,25 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a merge patch merges maps, replaces lists and removes nulls")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.api.ok("POST", stage.apps("deployments"), deployment())
     containers = [{"name": "other", "image": "busybox:1"}]
     patch = {
         "metadata": {"labels": {"a": "b"}},
         "spec": {"template": {"spec": {"containers": containers}}},
     }
-    found = stage.api.ok("PATCH", stage.apps("deployments", "web"), patch, form=MERGE_PATCH)
-    assert [one["name"] for one in found["spec"]["template"]["spec"]["containers"]] == [
+    patched = stage.api.ok("PATCH", stage.apps("deployments", "web"), patch, form=MERGE_PATCH)
+    assert [one["name"] for one in patched["spec"]["template"]["spec"]["containers"]] == [
         "other"
-    ] and found["metadata"]["labels"] == {"a": "b"}
-    found = stage.api.ok(
+    ] and patched["metadata"]["labels"] == {"a": "b"}
+    patched = stage.api.ok(
         "PATCH", stage.apps("deployments", "web"), {"metadata": {"labels": None}}, form=MERGE_PATCH
     )
-    assert "labels" not in found["metadata"]
+    assert "labels" not in patched["metadata"]
 
 
 @behaviour("a strategic merge patch merges containers by name, and their variables by theirs")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = deployment()
     body["spec"]["template"]["spec"]["containers"][0]["env"] = [
         {"name": "A", "value": "1"},
@@ -69,7 +69,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a strategic merge patch replaces lists that have no key, as tolerations")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.api.ok(
         "POST",
         stage.apps("deployments"),
@@ -83,7 +83,7 @@ def _(stage: Stage) -> None:
 @behaviour(
     "a strategic merge patch can replace a map whole, and change a strategy with its retained keys"
 )
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.api.ok("POST", stage.apps("deployments"), deployment())
     patch = {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}
     found = stage.api.ok("PATCH", stage.apps("deployments", "web"), patch, form=STRATEGIC_PATCH)
@@ -91,7 +91,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a patch with a resource version that is old is a conflict")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     old = stage.config("conf", a="1")["metadata"]["resourceVersion"]
     path = stage.core("configmaps", "conf")
     stage.api.ok("PATCH", path, {"data": {"a": "2"}}, form=MERGE_PATCH)
@@ -102,7 +102,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a patch of what is not there is not found")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     refused(
         stage.api.call("PATCH", stage.core("configmaps", "conf"), {"data": {}}, form=MERGE_PATCH),
         404,
@@ -111,7 +111,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a patch in an unknown form is refused")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.config("conf")
     answer = stage.api.call(
         "PATCH", stage.core("configmaps", "conf"), {"data": {}}, form="application/json"
@@ -120,7 +120,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a patch of the status leaves the spec")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.api.ok("POST", stage.apps("deployments"), deployment())
     patch = {"spec": {"replicas": 9}, "status": {"replicas": 3}}
     found = stage.api.ok(
@@ -130,7 +130,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("patches from many at once are all kept")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.config("conf")
     path = stage.core("configmaps", "conf")
 
@@ -145,7 +145,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("of many that replace the same version one wins")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     made = stage.config("conf")
     with ThreadPoolExecutor(4) as pool:
         bodies = [{**made, "data": {"who": str(number)}} for number in range(8)]
@@ -159,7 +159,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a dry run of a patch shows the change and keeps nothing")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.config("conf", a="1")
     path = stage.core("configmaps", "conf")
     assert stage.api.ok("PATCH", path, {"data": {"a": "2"}}, form=MERGE_PATCH, dryRun="All")[

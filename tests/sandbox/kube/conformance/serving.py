@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from tests.sandbox.kube.conformance import Stage, behaviour, refused
+from tests.sandbox.kube.conformance import ApiStage, behaviour, refused
 
 
 @behaviour("the version has a major and a minor number")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     version = stage.api.ok("GET", "/version")
     assert (
         version["major"] == "1"
@@ -18,19 +18,19 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("health is told in plain text, to anybody")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     for path in ("/healthz", "/livez", "/readyz"):
         assert stage.api.call("GET", path, token="").value == "ok"
 
 
 @behaviour("without a token nothing is shown")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     assert stage.api.call("GET", "/api/v1/namespaces", token="").code in (401, 403)
     refused(stage.api.call("GET", "/api/v1/namespaces", token="wrong"), 401, "Unauthorized")
 
 
 @behaviour("discovery lists the groups with their versions")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     assert stage.api.ok("GET", "/api")["versions"] == ["v1"]
     groups = {one["name"]: one for one in stage.api.ok("GET", "/apis")["groups"]}
     assert {
@@ -47,23 +47,25 @@ def _(stage: Stage) -> None:
 @behaviour(
     "discovery lists a group's resources with their verbs, scope, short names and subresources"
 )
-def _(stage: Stage) -> None:
-    found = {one["name"]: one for one in stage.api.ok("GET", "/api/v1")["resources"]}
+def _(stage: ApiStage) -> None:
+    core = {resource["name"]: resource for resource in stage.api.ok("GET", "/api/v1")["resources"]}
     assert (
-        found["pods"]["shortNames"] == ["po"]
-        and found["pods"]["namespaced"]
-        and "watch" in found["pods"]["verbs"]
+        core["pods"]["shortNames"] == ["po"]
+        and core["pods"]["namespaced"]
+        and "watch" in core["pods"]["verbs"]
     )
-    assert not found["nodes"]["namespaced"] and found["namespaces"]["shortNames"] == ["ns"]
-    assert {"pods/log", "pods/exec", "pods/status", "pods/eviction", "nodes/status"} <= set(found)
-    apps = {one["name"]: one for one in stage.api.ok("GET", "/apis/apps/v1")["resources"]}
+    assert not core["nodes"]["namespaced"] and core["namespaces"]["shortNames"] == ["ns"]
+    assert {"pods/log", "pods/exec", "pods/status", "pods/eviction", "nodes/status"} <= set(core)
+    apps = {
+        resource["name"]: resource for resource in stage.api.ok("GET", "/apis/apps/v1")["resources"]
+    }
     assert apps["deployments/scale"]["kind"] == "Scale" and apps["deployments"]["categories"] == [
         "all"
     ]
 
 
 @behaviour("a group, a version or a resource that is not there is not found")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     for path in (
         "/apis/nothing.example.com/v1",
         "/apis/apps/v9/deployments",
@@ -74,7 +76,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("the schemas of everything served can be read")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     document = stage.api.ok("GET", "/openapi/v2")
     document = (
         json.loads(document) if isinstance(document, str) else document
@@ -89,12 +91,12 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a method that a path does not have is not allowed")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     refused(stage.api.call("PUT", stage.core("configmaps"), {}), 405, "MethodNotAllowed")
 
 
 @behaviour("one may ask what one may do")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     attributes = {"namespace": stage.namespace, "verb": "delete", "resource": "pods"}
     review = {
         "apiVersion": "authorization.k8s.io/v1",
@@ -108,12 +110,12 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a body that is not JSON is a bad request")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     refused(stage.api.call("POST", stage.core("configmaps"), b"{not json"), 400, "BadRequest")
 
 
 @behaviour("YAML is taken where it is said to be YAML")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     text = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\ndata: {a: b}\n"
     assert stage.api.ok("POST", stage.core("configmaps"), text, form="application/yaml")[
         "data"
@@ -121,7 +123,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a list comes as a table where the client asks for one")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.config("conf", a="1", b="2")
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
     table = stage.api.ok("GET", stage.core("configmaps", "conf"), accept=accept)
@@ -132,7 +134,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("only the metadata comes where the client asks for that")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.config("conf", a="1")
     accept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
     found = stage.api.ok("GET", stage.core("configmaps", "conf"), accept=accept)

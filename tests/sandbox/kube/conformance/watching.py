@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.sandbox.kube.conformance import Stage, behaviour, config, refused
+from tests.sandbox.kube.conformance import ApiStage, behaviour, config, refused
 from tests.support.kube.client import MERGE_PATCH
 
 
 @behaviour("a watch tells what happens after the version it starts from")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     version = stage.api.ok("GET", stage.core("secrets"))["metadata"]["resourceVersion"]
     path = stage.core("secrets", "one")
     stage.api.ok(
@@ -30,7 +30,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a watch from nowhere first tells what is there")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.config("conf", a="1")
     event = next(
         iter(stage.api.watch(stage.core("configmaps"), fieldSelector="metadata.name=conf"))
@@ -39,7 +39,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a watch tells of an object that stops to match as if it were gone")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = config("conf")
     body["metadata"]["labels"] = {"app": "x"}
     version = stage.api.ok("POST", stage.core("configmaps"), body)["metadata"]["resourceVersion"]
@@ -68,7 +68,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a watch ends when its time is over")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     version = stage.api.ok("GET", stage.core("secrets"))["metadata"]["resourceVersion"]
     assert (
         list(
@@ -84,7 +84,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a watch of one object, by the path that older clients use")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.config("conf", a="1")
     stage.config("other")
     path = stage.core("configmaps", "conf").replace("/api/v1/", "/api/v1/watch/")
@@ -93,7 +93,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a selector that cannot be read is a bad request, also for a watch")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     refused(
         stage.api.call("GET", stage.core("pods"), watch="true", fieldSelector="spec.nothing=1"),
         400,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.sandbox.kube.conformance import Stage, behaviour, deployment, job, pod, refused
+from tests.sandbox.kube.conformance import ApiStage, behaviour, deployment, job, pod, refused
 from tests.support.kube.client import MERGE_PATCH
 
 
 @behaviour("a deployment is given its defaults")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = deployment()
     del body["spec"]["replicas"]
     spec = stage.api.ok("POST", stage.apps("deployments"), body)["spec"]
@@ -28,21 +28,21 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a pod is Pending, with its defaults and its quality of service")
-def _(stage: Stage) -> None:
-    found = stage.api.ok("POST", stage.core("pods"), pod(image="nginx"))
-    assert found["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
+def _(stage: ApiStage) -> None:
+    created = stage.api.ok("POST", stage.core("pods"), pod(image="nginx"))
+    assert created["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
     assert (
-        found["spec"]["containers"][0]["imagePullPolicy"] == "Always"
-        and found["spec"]["terminationGracePeriodSeconds"] == 30
+        created["spec"]["containers"][0]["imagePullPolicy"] == "Always"
+        and created["spec"]["terminationGracePeriodSeconds"] == 30
     )
     assert (
-        found["spec"]["schedulerName"] == "default-scheduler"
-        and found["spec"]["dnsPolicy"] == "ClusterFirst"
+        created["spec"]["schedulerName"] == "default-scheduler"
+        and created["spec"]["dnsPolicy"] == "ClusterFirst"
     )
 
 
 @behaviour("what a pod is limited to it requests too, in the one spelling of quantities")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = pod()
     body["spec"]["containers"][0]["resources"] = {
         "limits": {"cpu": "0.5", "memory": "1024Mi", "nvidia.com/gpu": 1}
@@ -53,7 +53,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a pod cannot request more than its limit")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = pod()
     body["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1"}, "requests": {"cpu": "2"}}
     refused(
@@ -65,7 +65,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a pod without containers is invalid")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     answer = stage.api.call(
         "POST",
         stage.core("pods"),
@@ -75,7 +75,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a container mounts only volumes that are there")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = pod()
     body["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
     refused(
@@ -87,7 +87,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a container has a name of its own and an image")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = pod()
     body["spec"]["containers"] = [{"name": "a"}, {"name": "a", "image": "x:1"}]
     answer = stage.api.call("POST", stage.core("pods"), body)
@@ -95,13 +95,13 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("an unknown restart policy is not supported")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     answer = stage.api.call("POST", stage.core("pods"), pod(restartPolicy="Sometimes"))
     refused(answer, 422, "Invalid", 'spec.restartPolicy: Unsupported value: "Sometimes"')
 
 
 @behaviour("of a running pod little more than the image can be changed")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.api.ok("POST", stage.core("pods"), pod())
     image = {"spec": {"containers": [{"name": "main", "image": "nginx:1.26"}]}}
     strategic = "application/strategic-merge-patch+json"
@@ -118,7 +118,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a deployment's selector must match its own pods")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = deployment()
     body["spec"]["selector"] = {"matchLabels": {"app": "another"}}
     refused(
@@ -130,7 +130,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a deployment's selector is immutable")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.api.ok("POST", stage.apps("deployments"), deployment())
     patch = {
         "spec": {
@@ -147,7 +147,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a deployment without a selector is invalid")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = deployment()
     del body["spec"]["selector"]
     refused(
@@ -159,7 +159,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a daemon set is given its defaults")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = {**deployment("agent"), "kind": "DaemonSet"}
     del body["spec"]["replicas"]
     found = stage.api.ok("POST", stage.apps("daemonsets"), body)
@@ -175,22 +175,22 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a job is given a selector of its own and its defaults")
-def _(stage: Stage) -> None:
-    found = stage.api.ok("POST", stage.group("batch/v1", "jobs"), job())
-    uid, labels = found["metadata"]["uid"], found["spec"]["template"]["metadata"]["labels"]
+def _(stage: ApiStage) -> None:
+    created = stage.api.ok("POST", stage.group("batch/v1", "jobs"), job())
+    uid, labels = created["metadata"]["uid"], created["spec"]["template"]["metadata"]["labels"]
     assert (
-        found["spec"]["completions"] == found["spec"]["parallelism"] == 1
-        and found["spec"]["backoffLimit"] == 6
+        created["spec"]["completions"] == created["spec"]["parallelism"] == 1
+        and created["spec"]["backoffLimit"] == 6
     )
     assert (
-        uid in found["spec"]["selector"]["matchLabels"].values()
+        uid in created["spec"]["selector"]["matchLabels"].values()
         and labels["job-name"] == "work"
         and labels["controller-uid"] == uid
     )
 
 
 @behaviour("a job's template is immutable")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.api.ok("POST", stage.group("batch/v1", "jobs"), job())
     patch = {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "other:1"}]}}}}
     refused(
@@ -203,7 +203,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a job's pods do not restart for ever")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = job()
     del body["spec"]["template"]["spec"]["restartPolicy"]
     refused(

@@ -32,7 +32,7 @@ class ApiError(Exception):
 
     @property
     def passes(self) -> bool:
-        """Whether looking again is all it takes: somebody else was quicker."""
+        """Whether a new look is enough: the object was changed or deleted meanwhile."""
         return self.code in (404, 409) or (
             self.code == 403 and "because it is being terminated" in self.message
         )

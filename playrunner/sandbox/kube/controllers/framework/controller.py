@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Iterable
 
 from playrunner.sandbox.kube.controllers.framework.client import ApiError, Unreachable
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.queue import WorkQueue
 from playrunner.sandbox.kube.controllers.framework.resources import (
     Key,
@@ -17,7 +18,6 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     controller_of,
     key_of,
 )
-from playrunner.sandbox.kube.controllers.framework.world import World
 
 Keys = Callable[[Object], Iterable[Key]]
 Watch = tuple[Resource, Keys]
@@ -43,7 +43,7 @@ def by_owner(kind: str) -> Keys:
 
 
 def for_reading(one: Object) -> Iterable[Key]:
-    """Nobody: the view is only read."""
+    """No keys: the view is only read."""
     return ()
 
 
@@ -54,8 +54,8 @@ class Controller:
     name = "controller"
     workers = 1  # how many keys are worked on at once
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, context: ControllerContext) -> None:
+        self.context = context
         self.queue = WorkQueue()
 
     def watches(self) -> Iterable[Watch]:
@@ -70,7 +70,7 @@ class Controller:
     def start(self) -> None:
         watches = tuple(self.watches())
         for resource, keys in watches:
-            self.world.see(resource).listen(lambda one, keys=keys: self._wake(keys(one)))  # type: ignore[misc]
+            self.context.see(resource).listen(lambda one, keys=keys: self._wake(keys(one)))  # type: ignore[misc]
         threading.Thread(
             target=self._begin,
             args=([resource for resource, _ in watches],),
@@ -84,7 +84,7 @@ class Controller:
 
     def _begin(self, resources: list[Resource]) -> None:
         for resource in resources:
-            self.world.see(resource).synced.wait()
+            self.context.see(resource).synced.wait()
         self.prepare()
         for number in range(1, self.workers):
             threading.Thread(target=self._work, name=f"{self.name}-{number}", daemon=True).start()
@@ -99,9 +99,7 @@ class Controller:
                 if not (isinstance(error, ApiError) and error.passes):
                     print(f"{self.name} {'/'.join(key)}: {error}", file=sys.stderr, flush=True)
                 self.queue.retry(key)
-            except (
-                Exception
-            ):  # the edge: one object that we fall over must not end the work on all others
+            except Exception:  # one object that fails must not end the work on all others
                 print(
                     f"{self.name} {'/'.join(key)}:\n{traceback.format_exc()}",
                     file=sys.stderr,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from typing import Any
 
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.resources import Object, key_of, uid_of
-from playrunner.sandbox.kube.controllers.framework.world import World
 
 KINDS = {
     "image": "ImagePullBackOff",
@@ -18,20 +18,20 @@ KINDS = {
 }
 
 
-class BadMishap(ValueError):
-    """There is no such mishap."""
+class BadInjectedFault(ValueError):
+    """There is no such kind of fault."""
 
 
 @dataclass
-class Mishap:
-    """Strikes what its pattern fits: an image (`image`), namespace/pod (`container`), a class or
+class InjectedFault:
+    """Hits what its pattern matches: an image (`image`), namespace/pod (`container`), a class or
     namespace/claim (`volume`)."""
 
     kind: str
     match: str
     reason: str = ""
     message: str = ""
-    # How many pods or claims; those that were struck stay so until the mishap is cleared
+    # How many pods or claims; those that were hit keep failing until the fault is cleared
     times: int | None = None
     struck: set[str] = field(default_factory=set)
 
@@ -54,21 +54,21 @@ class Mishap:
         return {**shown, "struck": len(self.struck)}
 
 
-class Mishaps:
-    """Shared as `world.the(Mishaps)`."""
+class InjectedFaults:
+    """Shared as `context.the(InjectedFaults)`."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, context: ControllerContext) -> None:
         self._lock = threading.Lock()
-        self._all: list[Mishap] = []
+        self._all: list[InjectedFault] = []
 
-    def add(self, wish: dict[str, Any]) -> None:
-        unknown = sorted(set(wish) - {"kind", "match", "reason", "message", "times"})
-        if unknown or wish.get("kind") not in KINDS or not wish.get("match"):
-            raise BadMishap(
-                f"a mishap has a kind ({', '.join(KINDS)}), a match, and may have reason, message"
-                " and times"
+    def add(self, fields: dict[str, Any]) -> None:
+        unknown = sorted(set(fields) - {"kind", "match", "reason", "message", "times"})
+        if unknown or fields.get("kind") not in KINDS or not fields.get("match"):
+            raise BadInjectedFault(
+                f"an injected fault needs a kind ({', '.join(KINDS)}) and a match; optional are"
+                " reason, message and times"
             )
-        one = Mishap(**wish)
+        one = InjectedFault(**fields)
         one.reason = one.reason or KINDS[one.kind]
         with self._lock:
             self._all.append(one)
@@ -81,15 +81,15 @@ class Mishaps:
         with self._lock:
             return [one.summary() for one in self._all]
 
-    def for_container(self, pod: Object, container: Object) -> Mishap | None:
+    def for_container(self, pod: Object, container: Object) -> InjectedFault | None:
         image, name = container.get("image", ""), "/".join(key_of(pod))
         return self._first(uid_of(pod), {"image": (image,), "container": (name, image)})
 
-    def for_claim(self, claim: Object) -> Mishap | None:
+    def for_claim(self, claim: Object) -> InjectedFault | None:
         names = ("/".join(key_of(claim)), claim["spec"].get("storageClassName") or "")
         return self._first(uid_of(claim), {"volume": names})
 
-    def _first(self, uid: str, names: dict[str, tuple[str, ...]]) -> Mishap | None:
+    def _first(self, uid: str, names: dict[str, tuple[str, ...]]) -> InjectedFault | None:
         with self._lock:
             return next(
                 (

@@ -14,7 +14,7 @@ from playrunner.sandbox import state
 from playrunner.sandbox.state import SandboxError
 
 START_SECONDS, END_SECONDS = 60.0, 20.0
-MODULE = "playrunner.sandbox.kube.controllers"
+MODULE = "playrunner.sandbox.kube.controller_manager"
 # In the environment of every process of a pod: the folder it belongs to
 POD_MARK = "PLAYRUNNER_SANDBOX_PODS"
 
@@ -81,12 +81,12 @@ def end_pods(folder: Path) -> None:
 
     if not state.await_that(none_left, END_SECONDS):
         raise SandboxError(
-            f"processes of pods do not end; look for {POD_MARK}={folder} in /proc/*/environ"
+            f"processes of pods did not stop; look for {POD_MARK}={folder} in /proc/*/environ"
         )
 
 
 def processes(folder: Path) -> set[int]:
-    """Only our own: the one that was told to keep its things in this very folder."""
+    """Only our own: the process that keeps its files in this folder."""
     return {
         pid
         for pid, command in state.commands().items()
@@ -95,7 +95,7 @@ def processes(folder: Path) -> set[int]:
 
 
 def ready_file(folder: Path) -> Path:
-    """There once the controllers are at work: the address at which they are steered."""
+    """There once the controllers are at work: the address of their control server."""
     return folder / "controllers.json"
 
 

@@ -66,10 +66,16 @@ def controller_of(one: Object) -> Object | None:
 
 def owned(by: Object) -> list[Object]:
     """The `ownerReferences` of something that this object manages."""
-    return [{
-        "apiVersion": by["apiVersion"], "kind": by["kind"], "name": by["metadata"]["name"], "uid": by["metadata"]["uid"],
-        "controller": True, "blockOwnerDeletion": True,
-    }]  # fmt: skip
+    return [
+        {
+            "apiVersion": by["apiVersion"],
+            "kind": by["kind"],
+            "name": by["metadata"]["name"],
+            "uid": by["metadata"]["uid"],
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+    ]
 
 
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)

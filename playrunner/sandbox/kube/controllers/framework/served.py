@@ -8,19 +8,19 @@ import time
 from dataclasses import replace
 
 from playrunner.sandbox.kube.controllers.framework.client import Api
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.resources import DEFINITIONS, Object, Resource
-from playrunner.sandbox.kube.controllers.framework.world import World
 
 KEPT_SECONDS = 2.0
 _NEEDED = {"list", "watch", "delete"}
 
 
 class Served:
-    """Shared as `world.the(Served)`; asked again after a while, since definitions come and go."""
+    """Shared as `context.the(Served)`; asked again after a while, since definitions come and go."""
 
-    def __init__(self, world: World) -> None:
-        self._api: Api = world.api
-        self._definitions = world.see(DEFINITIONS)
+    def __init__(self, context: ControllerContext) -> None:
+        self._api: Api = context.api
+        self._definitions = context.see(DEFINITIONS)
         self._lock = threading.Lock()
         self._found: list[Resource] = []
         self._until = 0.0
@@ -41,16 +41,21 @@ class Served:
 
     def _ask(self) -> list[Resource]:
         groups = [("", "v1")]
-        for one in self._api.call("GET", "/apis")["groups"]:
-            groups.append((one["name"], one["preferredVersion"]["version"]))
-        found = []
+        for entry in self._api.call("GET", "/apis")["groups"]:
+            groups.append((entry["name"], entry["preferredVersion"]["version"]))
+        resources = []
         for group, version in groups:
             listed = self._api.call(
                 "GET", f"/apis/{group}/{version}" if group else f"/api/{version}"
             )
-            found += [self._resource(group, version, one) for one in listed["resources"]
-                      if "/" not in one["name"] and set(one["verbs"]) >= _NEEDED and one["name"] != "events"]  # fmt: skip
-        return found
+            resources += [
+                self._resource(group, version, served)
+                for served in listed["resources"]
+                if "/" not in served["name"]
+                and set(served["verbs"]) >= _NEEDED
+                and served["name"] != "events"
+            ]
+        return resources
 
     def _resource(self, group: str, version: str, one: Object) -> Resource:
         found = Resource(group, version, one["name"], one["kind"], one["namespaced"])

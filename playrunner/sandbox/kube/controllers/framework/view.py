@@ -30,8 +30,8 @@ REMEMBERED = 4096
 
 
 class View:
-    """All objects of one kind, as last heard; its own thread lists, watches, and begins anew when
-    it must."""
+    """All objects of one kind, as last reported; its own thread lists, watches, and lists again
+    when it must."""
 
     def __init__(
         self, api: Api, resource: Resource, served: Callable[[float], bool] = lambda seconds: True
@@ -45,7 +45,7 @@ class View:
         self._there: dict[Key, Object] = {}
         self._gone: OrderedDict[str, None] = OrderedDict()
         self._listeners: list[Listener] = []
-        # The version of the last list; a lower one means that the server began anew
+        # The version of the last list; a lower one means that the server lost its state
         self._listed = 0
 
     def start(self) -> None:
@@ -81,26 +81,26 @@ class View:
             if any(each.get("uid") == uid for each in one["metadata"].get("ownerReferences") or ())
         ]
 
-    def offer(self, one: Object) -> None:
+    def offer(self, obj: Object) -> None:
         """Something that the API answered: newer than what is here, or passed over."""
         with self._lock:
-            before = self._there.get(key_of(one))
-            if uid_of(one) in self._gone or (before is not None and not _newer(one, before)):
+            before = self._there.get(key_of(obj))
+            if uid_of(obj) in self._gone or (before is not None and not _newer(obj, before)):
                 return
-            self._there[key_of(one)] = one
-        self._tell(before, one)
+            self._there[key_of(obj)] = obj
+        self._tell(before, obj)
 
-    def withdraw(self, one: Object) -> None:
+    def withdraw(self, obj: Object) -> None:
         """Something that went."""
         with self._lock:
-            self._gone[uid_of(one)] = None
+            self._gone[uid_of(obj)] = None
             while len(self._gone) > REMEMBERED:
                 self._gone.popitem(last=False)
-            before = self._there.get(key_of(one))
-            if before is None or uid_of(before) != uid_of(one):
+            before = self._there.get(key_of(obj))
+            if before is None or uid_of(before) != uid_of(obj):
                 return
-            del self._there[key_of(one)]
-        self._tell(before, one)
+            del self._there[key_of(obj)]
+        self._tell(before, obj)
 
     def mark_leaving(self, one: Object) -> None:
         """Something whose deletion the API accepted, before the watch says so."""
@@ -117,7 +117,7 @@ class View:
             for one in filter(None, states):
                 try:
                     listener(one)
-                # The edge: a listener that falls over one object must not end the watch of all
+                # A listener that fails on one object must not end the watch of all
                 # others
                 except Exception:
                     print(
@@ -149,23 +149,23 @@ class View:
             pause = min(max(pause, RETRY_SECONDS) * 2, MOST_RETRY_SECONDS)
 
     def _list(self) -> str:
-        found = self._api.call("GET", self.resource.path())
+        listing = self._api.call("GET", self.resource.path())
         named = {
             "apiVersion": self.resource.api_version,
             "kind": self.resource.kind,
         }  # lists leave it out of their items
-        there = {key_of(one): named | one for one in found.get("items") or ()}
-        version = str(found["metadata"]["resourceVersion"])
+        there = {key_of(obj): named | obj for obj in listing.get("items") or ()}
+        version = str(listing["metadata"]["resourceVersion"])
         began_anew = int(version) < self._listed
         self._listed = int(version)
-        for one in self.all():
-            here = there.get(key_of(one))
-            if began_anew or here is None or uid_of(here) != uid_of(one):
-                self.withdraw(one)
+        for obj in self.all():
+            here = there.get(key_of(obj))
+            if began_anew or here is None or uid_of(here) != uid_of(obj):
+                self.withdraw(obj)
         if began_anew:
             self._gone.clear()
-        for one in there.values():
-            self.offer(one)
+        for obj in there.values():
+            self.offer(obj)
         self.served = True
         self.synced.set()
         return version
@@ -176,16 +176,16 @@ class View:
         return version
 
     def _heard(self, event: dict[str, Any]) -> str:
-        one = event["object"]
+        obj = event["object"]
         if event["type"] == "ERROR":
             raise ApiError(
-                int(one.get("code", 500)), str(one.get("reason", "")), str(one.get("message", ""))
+                int(obj.get("code", 500)), str(obj.get("reason", "")), str(obj.get("message", ""))
             )
         if event["type"] == "DELETED":
-            self.withdraw(one)
+            self.withdraw(obj)
         elif event["type"] != "BOOKMARK":
-            self.offer(one)
-        return str(one["metadata"]["resourceVersion"])
+            self.offer(obj)
+        return str(obj["metadata"]["resourceVersion"])
 
     def _forget_all(self) -> None:
         self.served = False

@@ -7,17 +7,17 @@ import random
 import threading
 from zlib import crc32
 
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.resources import PODS
-from playrunner.sandbox.kube.controllers.framework.world import World
 
 
 class Addresses:
     """127.N.x.y; N differs between sandboxes on one machine, mostly. Shared as
-    `world.the(Addresses)`."""
+    `context.the(Addresses)`."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self._net = 64 + crc32(str(world.folder).encode()) % 128
+    def __init__(self, context: ControllerContext) -> None:
+        self.context = context
+        self._net = 64 + crc32(str(context.folder).encode()) % 128
         self._lock = threading.Lock()
         self._taken: dict[str, str] = {}
 
@@ -26,7 +26,7 @@ class Addresses:
         with self._lock:
             if uid not in self._taken:
                 known = {
-                    (pod.get("status") or {}).get("podIP") for pod in self.world.see(PODS).all()
+                    (pod.get("status") or {}).get("podIP") for pod in self.context.see(PODS).all()
                 }
                 known |= set(self._taken.values())
                 free = self._any()

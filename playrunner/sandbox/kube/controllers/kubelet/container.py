@@ -15,10 +15,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from playrunner.sandbox import state
+from playrunner.sandbox.kube.controllers.framework.controller_context import now
 from playrunner.sandbox.kube.controllers.framework.process import POD_MARK
-from playrunner.sandbox.kube.controllers.framework.world import now
 from playrunner.sandbox.kube.controllers.kubelet.launch import WAITING
-from playrunner.sandbox.kube.controllers.kubelet.mount_namespace import Box, namespaces_allowed
+from playrunner.sandbox.kube.controllers.kubelet.mount_namespace import (
+    MountNamespace,
+    namespaces_allowed,
+)
 
 # In the environment of each of its processes: which run of which container it belongs to
 MARK = "PLAYRUNNER_SANDBOX_CONTAINER"
@@ -42,7 +45,7 @@ class ContainerRun:
 
     def __init__(
         self,
-        box: Box,
+        mounts: MountNamespace,
         command: list[str],
         log: Path,
         mark: str,
@@ -50,15 +53,15 @@ class ContainerRun:
         on_end: Callable[[], None],
     ) -> None:
         """`mark` is unlike that of any other run; `root` is the sandbox's folder."""
-        self.box, self.log = box, log
+        self.mounts, self.log = mounts, log
         self.ended: Ended | None = None
         self.started = now()
         self._mark, self._on_end = mark, on_end
         self._why = ""
-        environment = {**box.variables(), POD_MARK: str(root), MARK: mark}
+        environment = {**mounts.variables(), POD_MARK: str(root), MARK: mark}
         with open(log, "wb"):
             pass  # there from the start, for those who follow it
-        self._process = _started(box, command, environment)
+        self._process = _started(mounts, command, environment)
         self._pump = threading.Thread(target=self._keep_log, name=f"log {mark}", daemon=True)
         self._pump.start()
         threading.Thread(target=self._wait, name=f"wait {mark}", daemon=True).start()
@@ -69,7 +72,7 @@ class ContainerRun:
             os.kill(self._process.pid, signal.SIGTERM)
 
     def kill(self, why: str = "") -> None:
-        """End it at once; `why` is told as the reason."""
+        """End it at once; `why` becomes the reason in its status."""
         if self.ended is None:
             self._why = why
             with suppress(ProcessLookupError):
@@ -112,16 +115,23 @@ class ContainerRun:
                 )
 
 
-def _started(box: Box, command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+def _started(
+    mounts: MountNamespace, command: list[str], environment: dict[str, str]
+) -> subprocess.Popen[bytes]:
     """The process, once it is the program that was asked for and no longer what prepares its
     surroundings."""
     reading, writing = os.pipe()
     try:
         process = subprocess.Popen(
-            box.command(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            mounts.command(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             env={**environment, **({WAITING: str(writing)} if namespaces_allowed() else {})},
-            pass_fds=[writing] if namespaces_allowed() else [], cwd=box.start_folder(), start_new_session=True,
-        )  # fmt: skip
+            pass_fds=[writing] if namespaces_allowed() else [],
+            cwd=mounts.start_folder(),
+            start_new_session=True,
+        )
         os.close(writing)
         select.select([reading], [], [], START_SECONDS)
     finally:

@@ -1,16 +1,17 @@
-"""A container of a pod over all its runs: what it waits for, how it ended, how often it began anew."""
+"""A container of a pod over all its runs: what it waits for, how it ended, how often it was
+restarted."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
 
+from playrunner.sandbox.kube.controllers.framework.controller_context import now
 from playrunner.sandbox.kube.controllers.framework.pods import is_over
 from playrunner.sandbox.kube.controllers.framework.resources import Object
-from playrunner.sandbox.kube.controllers.framework.world import now
 from playrunner.sandbox.kube.controllers.kubelet.container import ContainerRun, Ended
 from playrunner.sandbox.kube.controllers.kubelet.images import is_placeholder
-from playrunner.sandbox.kube.controllers.kubelet.mount_namespace import Box
+from playrunner.sandbox.kube.controllers.kubelet.mount_namespace import MountNamespace
 from playrunner.sandbox.kube.controllers.kubelet.probes import Probe
 
 MOST_PAUSE_SECONDS = 5.0  # five minutes in the real world
@@ -19,14 +20,14 @@ PROBES = ("startup", "readiness", "liveness")
 
 
 @dataclass
-class Slot:
+class ContainerHistory:
     """One container."""
 
     container: Object
     run: ContainerRun | None = None
     last: Ended | None = None  # the run before, or the only one when it is over
     restarts: int = 0
-    over: bool = False  # it will not begin anew
+    over: bool = False  # it will not be restarted
     waiting: tuple[str, str] = ("ContainerCreating", "")
     not_before: float = 0.0
     began: float = 0.0
@@ -37,13 +38,13 @@ class Slot:
     def name(self) -> str:
         return str(self.container["name"])
 
-    def begin(self, run: ContainerRun, box: Box, address: str) -> None:
+    def begin(self, run: ContainerRun, mounts: MountNamespace, address: str) -> None:
         """A run has started."""
         self.run, self.began = run, time.monotonic()
         command = list(self.container.get("command") or self.container.get("args") or ())
-        # A placeholder has nobody who could answer.
+        # A placeholder runs nothing that could answer.
         asked = () if is_placeholder(self.container.get("image", ""), command) else PROBES
-        found = {kind: Probe.of(self.container, kind, box, address) for kind in asked}
+        found = {kind: Probe.of(self.container, kind, mounts, address) for kind in asked}
         self.probes = {kind: probe for kind, probe in found.items() if probe is not None}
 
     def end(self, again: bool) -> None:
@@ -103,19 +104,21 @@ class Slot:
         return None if self.over else self.not_before
 
 
-def take_over(pod: Object, inits: list[Slot], mains: list[Slot]) -> None:
+def take_over(pod: Object, inits: list[ContainerHistory], mains: list[ContainerHistory]) -> None:
     """Fill in what an earlier worker reported: what ran under it, before the controllers were
-    restarted, begins anew."""
+    restarted, is restarted."""
     known = {one["name"]: one for name in ("containerStatuses", "initContainerStatuses")
              for one in (pod.get("status") or {}).get(name) or ()}  # fmt: skip
-    for slot in [*inits, *mains]:
-        told = known.get(slot.name) or {}
-        slot.restarts = int(told.get("restartCount", 0))
-        ended = (told.get("state") or {}).get("terminated")
+    for history in [*inits, *mains]:
+        status = known.get(history.name) or {}
+        history.restarts = int(status.get("restartCount", 0))
+        ended = (status.get("state") or {}).get("terminated")
         if ended:
             moments = ended.get("startedAt") or "", ended.get("finishedAt") or ""
-            slot.last = Ended(ended.get("exitCode", 0), ended.get("reason", ""), *moments)
-            slot.over = is_over(pod) or slot in inits
-        elif (told.get("state") or {}).get("running"):
-            slot.last = Ended(137, "Error", told["state"]["running"].get("startedAt", ""), now())
-            slot.restarts += 1
+            history.last = Ended(ended.get("exitCode", 0), ended.get("reason", ""), *moments)
+            history.over = is_over(pod) or history in inits
+        elif (status.get("state") or {}).get("running"):
+            history.last = Ended(
+                137, "Error", status["state"]["running"].get("startedAt", ""), now()
+            )
+            history.restarts += 1

@@ -1,4 +1,4 @@
-"""What a pod's containers are dressed in: its folder, its volumes, and the box and environment of
+"""What a pod's containers start with: its folder, its volumes, and the mounts and environment of
 each."""
 
 from __future__ import annotations
@@ -7,8 +7,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.resources import Object
-from playrunner.sandbox.kube.controllers.framework.world import World
 from playrunner.sandbox.kube.controllers.kubelet.environment import (
     Sources,
     environment_of,
@@ -22,7 +22,7 @@ from playrunner.sandbox.kube.controllers.kubelet.identity import (
 )
 from playrunner.sandbox.kube.controllers.kubelet.mount_namespace import (
     Bind,
-    Box,
+    MountNamespace,
     namespaces_allowed,
     search_path,
 )
@@ -54,36 +54,37 @@ _TOOLS = {"nslookup": '#!/bin/sh\nexec getent hosts "$1"\n', "neuron_parallel_co
 
 
 @dataclass
-class Dress:
-    """Made once for each pod; boxes are made anew for each run, with the environment as it is then."""
+class ContainerSetup:
+    """Made once for each pod; every run of a container gets a new mount namespace and
+    environment."""
 
-    world: World
+    context: ControllerContext
     pod: Object
     folder: Path
     address: str
     volumes: dict[str, Path]
-    boxes: dict[str, Box]
+    namespaces: dict[str, MountNamespace]
 
     @staticmethod
-    def of(world: World, pod: Object, folder: Path, address: str) -> Dress:
+    def of(context: ControllerContext, pod: Object, folder: Path, address: str) -> ContainerSetup:
         """May raise NotMounted: a volume is not there yet."""
-        found = Volumes(world, Sources(world.api)).prepare(pod, folder / "volumes", address)
+        found = Volumes(context, Sources(context.api)).prepare(pod, folder / "volumes", address)
         (folder / "home").mkdir(exist_ok=True)
-        _lay_out_tools(world.folder / "tools")
-        world.the(Hosts).join(pod, folder / "hosts", address)
-        return Dress(world, pod, folder, address, found, {})
+        _lay_out_tools(context.folder / "tools")
+        context.the(Hosts).join(pod, folder / "hosts", address)
+        return ContainerSetup(context, pod, folder, address, found, {})
 
-    def box(self, container: Object, fresh: bool = False) -> Box:
+    def mount_namespace(self, container: Object, fresh: bool = False) -> MountNamespace:
         """May raise ConfigMissing."""
         name = container["name"]
-        if fresh or name not in self.boxes:
-            given = environment_of(self.pod, container, self.address, Sources(self.world.api))
+        if fresh or name not in self.namespaces:
+            given = environment_of(self.pod, container, self.address, Sources(self.context.api))
             binds = tuple(self._bind(mount, given) for mount in container.get("volumeMounts") or ())
-            role = role_of(self.world, self.pod)
+            role = role_of(self.context, self.pod)
             if role:
-                token, names = identify(self.world, self.pod, self.folder / "cloud", role)
+                token, names = identify(self.context, self.pod, self.folder / "cloud", role)
                 binds, given = (*binds, token), {**names, **given}
-            box = Box(
+            mounts = MountNamespace(
                 self.folder,
                 hostname_of(self.pod),
                 binds,
@@ -91,18 +92,18 @@ class Dress:
                 {**self._basic(), **given},
             )
             if not namespaces_allowed():
-                self._rewrite_texts(box)
-            self.boxes[name] = box
-        return self.boxes[name]
+                self._rewrite_texts(mounts)
+            self.namespaces[name] = mounts
+        return self.namespaces[name]
 
     def refresh(self) -> None:
         """What changed meanwhile in ConfigMaps and Secrets that it mounts."""
-        Volumes(self.world, Sources(self.world.api)).prepare(
+        Volumes(self.context, Sources(self.context.api)).prepare(
             self.pod, self.folder / "volumes", self.address
         )
         if not namespaces_allowed():
-            for box in self.boxes.values():
-                self._rewrite_texts(box)
+            for mounts in self.namespaces.values():
+                self._rewrite_texts(mounts)
 
     def _bind(self, mount: Object, given: dict[str, str]) -> Bind:
         source = self.volumes[mount["name"]]
@@ -115,8 +116,8 @@ class Dress:
 
     def _basic(self) -> dict[str, str]:
         passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        path = os.pathsep.join([str(self.world.folder / "tools"), search_path()])
-        host, _, port = self.world.api.server.removeprefix("https://").rpartition(":")
+        path = os.pathsep.join([str(self.context.folder / "tools"), search_path()])
+        host, _, port = self.context.api.server.removeprefix("https://").rpartition(":")
         service = {
             "KUBERNETES_SERVICE_HOST": host,
             "KUBERNETES_SERVICE_PORT": port,
@@ -128,10 +129,10 @@ class Dress:
             "HOSTNAME": hostname_of(self.pod),
             **passed,
             **service,
-            **cloud_environment(self.world),
+            **cloud_environment(self.context),
         }
 
-    def _rewrite_texts(self, box: Box) -> None:
+    def _rewrite_texts(self, mounts: MountNamespace) -> None:
         """Paths that stand in ConfigMaps; what is not text is left alone."""
         ours = {
             one["name"]
@@ -145,8 +146,8 @@ class Dress:
                 text = file.read_text()
             except UnicodeDecodeError:
                 continue
-            if box.rewritten(text) != text:
-                file.write_text(box.rewritten(text))
+            if mounts.rewritten(text) != text:
+                file.write_text(mounts.rewritten(text))
 
 
 def hostname_of(pod: Object) -> str:

@@ -25,7 +25,8 @@ _BY_KEY = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 
 
 class ConfigMissing(Exception):
-    """Something that the container is configured from is not there; the message is the kubelet's."""
+    """Something that the container is configured from is not there; the message is the
+    kubelet's."""
 
 
 class Sources:
@@ -48,37 +49,37 @@ class Sources:
 
     def _get(self, resource: Resource, namespace: str, name: str, optional: bool) -> Object:
         try:
-            found: Object = self._api.call("GET", resource.path(namespace, name))
+            obj: Object = self._api.call("GET", resource.path(namespace, name))
         except ApiError as error:
             if error.code != 404:
                 raise
             if optional:
                 return {}
             raise ConfigMissing(f'{resource.kind.lower()} "{name}" not found') from None
-        return found
+        return obj
 
 
 def environment_of(
     pod: Object, container: Object, address: str, sources: Sources
 ) -> dict[str, str]:
     """In the order in which it is declared: what comes later may use what came before."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     namespace = pod["metadata"]["namespace"]
-    for one in container.get("envFrom") or ():
+    for entry in container.get("envFrom") or ():
         for kind, get in (("configMapRef", sources.config_map), ("secretRef", sources.secret)):
-            if kind in one:
-                values = get(namespace, one[kind]["name"], bool(one[kind].get("optional")))
-                found |= {
-                    one.get("prefix", "") + key: value.decode() for key, value in values.items()
+            if kind in entry:
+                values = get(namespace, entry[kind]["name"], bool(entry[kind].get("optional")))
+                variables |= {
+                    entry.get("prefix", "") + key: value.decode() for key, value in values.items()
                 }
-    for one in container.get("env") or ():
-        if "valueFrom" not in one:
-            found[one["name"]] = expanded(one.get("value", ""), found)
+    for entry in container.get("env") or ():
+        if "valueFrom" not in entry:
+            variables[entry["name"]] = expanded(entry.get("value", ""), variables)
             continue
-        value = _value_from(pod, container, address, one["valueFrom"], sources)
+        value = _value_from(pod, container, address, entry["valueFrom"], sources)
         if value is not None:
-            found[one["name"]] = value
-    return found
+            variables[entry["name"]] = value
+    return variables
 
 
 def _value_from(
@@ -90,23 +91,26 @@ def _value_from(
     if "resourceFieldRef" in source:
         return resource_field(pod, container, source["resourceFieldRef"])
     for kind, get, named in (
-        ("configMapKeyRef", sources.config_map, "ConfigMap"), ("secretKeyRef", sources.secret, "Secret"),
-    ):  # fmt: skip
+        ("configMapKeyRef", sources.config_map, "ConfigMap"),
+        ("secretKeyRef", sources.secret, "Secret"),
+    ):
         if kind in source:
             return _by_key(source[kind], get, namespace, named)
     return None
 
 
 def _by_key(
-    wish: Object, get: Callable[..., dict[str, bytes]], namespace: str, kind: str
+    selector: Object, get: Callable[..., dict[str, bytes]], namespace: str, kind: str
 ) -> str | None:
-    optional = bool(wish.get("optional"))
-    values = get(namespace, wish["name"], optional)
-    if wish["key"] in values:
-        return values[wish["key"]].decode()
+    optional = bool(selector.get("optional"))
+    values = get(namespace, selector["name"], optional)
+    if selector["key"] in values:
+        return values[selector["key"]].decode()
     if optional:
         return None
-    raise ConfigMissing(f"couldn't find key {wish['key']} in {kind} {namespace}/{wish['name']}")
+    raise ConfigMissing(
+        f"couldn't find key {selector['key']} in {kind} {namespace}/{selector['name']}"
+    )
 
 
 def field(pod: Object, path: str, address: str) -> str:
@@ -127,14 +131,14 @@ def field(pod: Object, path: str, address: str) -> str:
     return str(value if value is not None else "")
 
 
-def resource_field(pod: Object, container: Object, wish: Object) -> str:
+def resource_field(pod: Object, container: Object, selector: Object) -> str:
     """A limit or request as a whole number of `divisor`."""
-    named = wish.get("containerName")
+    named = selector.get("containerName")
     if named:
         container = next(one for one in pod["spec"]["containers"] if one["name"] == named)
-    kind, _, name = wish["resource"].partition(".")
+    kind, _, name = selector["resource"].partition(".")
     amount = ((container.get("resources") or {}).get(kind) or {}).get(name, "0")
-    divisor = value_of(wish.get("divisor") or "1") or value_of("1")
+    divisor = value_of(selector.get("divisor") or "1") or value_of("1")
     return str(int((value_of(amount) / divisor).to_integral_value(ROUND_CEILING)))
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from pathlib import PurePosixPath
 
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.resources import (
     ENDPOINTS,
     PODS,
@@ -20,7 +21,6 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     key_of,
     uid_of,
 )
-from playrunner.sandbox.kube.controllers.framework.world import World
 from playrunner.sandbox.kube.controllers.kubelet.folders import NotMounted
 
 PORT = 2049
@@ -46,14 +46,14 @@ def is_inside(server: str) -> bool:
         return False
 
 
-def export_of(world: World, server: str, path: str) -> Export:
+def export_of(context: ControllerContext, server: str, path: str) -> Export:
     """May raise NotMounted, with what mount.nfs would say."""
     service = next(
-        (one for one in world.see(SERVICES).all() if one["spec"].get("clusterIP") == server), None
+        (one for one in context.see(SERVICES).all() if one["spec"].get("clusterIP") == server), None
     )
     if service is None:
         raise _failed(server, path, "Connection timed out")
-    pod = _server(world, service)
+    pod = _server(context, service)
     if pod is None:
         raise _failed(server, path, "Connection refused")
     found = _exported(pod, PurePosixPath(path))
@@ -62,18 +62,18 @@ def export_of(world: World, server: str, path: str) -> Export:
     return found
 
 
-def _server(world: World, service: Object) -> Object | None:
+def _server(context: ControllerContext, service: Object) -> Object | None:
     """The first ready pod that answers behind the port of NFS."""
     if PORT not in [port["port"] for port in service["spec"].get("ports") or ()]:
         return None
-    endpoints = world.see(ENDPOINTS).get(*key_of(service)) or {}
+    endpoints = context.see(ENDPOINTS).get(*key_of(service)) or {}
     ready = [
         one.get("targetRef") or {}
         for subset in endpoints.get("subsets") or ()
         for one in subset.get("addresses") or ()
     ]
     for target in ready:
-        pod = world.see(PODS).get(target.get("namespace", ""), target.get("name", ""))
+        pod = context.see(PODS).get(target.get("namespace", ""), target.get("name", ""))
         if pod is not None and uid_of(pod) == target.get("uid"):
             return pod
     return None
@@ -87,8 +87,12 @@ def _exported(pod: Object, path: PurePosixPath) -> Export | None:
         for one in pod["spec"].get("volumes") or ()
         if not any(kind in one for kind in _NO_STORAGE)
     }
-    mounts = [(PurePosixPath(mount["mountPath"]), volumes[mount["name"]]) for container in pod["spec"]["containers"]
-              for mount in container.get("volumeMounts") or () if mount["name"] in volumes]  # fmt: skip
+    mounts = [
+        (PurePosixPath(mount["mountPath"]), volumes[mount["name"]])
+        for container in pod["spec"]["containers"]
+        for mount in container.get("volumeMounts") or ()
+        if mount["name"] in volumes
+    ]
     for place, volume in mounts:
         if path.is_relative_to(place):
             return Export(pod, volume, path.relative_to(place))

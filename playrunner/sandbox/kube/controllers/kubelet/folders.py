@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 from playrunner.sandbox.http.control_client import ask, endpoint_of
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.resources import NODES
-from playrunner.sandbox.kube.controllers.framework.world import World
 
 
 class NotMounted(Exception):
@@ -22,7 +22,8 @@ def shared_folder(folder: Path, name: str) -> Path:
 
 
 def host_folder(folder: Path, node: str, path: str) -> Path:
-    """A path of a node: inside the sandbox's own folder, unless it names something there already."""
+    """A path of a node: inside the sandbox's own folder, unless it names something there
+    already."""
     if Path(path).is_relative_to(folder.parent):
         place = Path(path)
     else:
@@ -31,31 +32,33 @@ def host_folder(folder: Path, node: str, path: str) -> Path:
     return place
 
 
-def disk_folder(world: World, node: str, name: str) -> Path:
-    """What is on a persistent disk of the node's zone. One that was deleted and made anew is
+def disk_folder(context: ControllerContext, node: str, name: str) -> Path:
+    """What is on a persistent disk of the node's zone. One that was deleted and created again is
     another disk, and empty."""
     cloud, _, place = str(
-        ((world.see(NODES).get("", node) or {}).get("spec") or {}).get("providerID", "")
+        ((context.see(NODES).get("", node) or {}).get("spec") or {}).get("providerID", "")
     ).partition("://")
-    endpoint = endpoint_of(world.folder.parent, "gcp")
+    endpoint = endpoint_of(context.folder.parent, "gcp")
     if cloud != "gce" or not endpoint:
-        return shared_folder(world.folder, name)
+        return shared_folder(context.folder, name)
     project, zone, _ = place.split("/")
-    told = ask(world.folder.parent, "gcp", "disks")
-    if told is None:
+    answer = ask(context.folder.parent, "gcp", "disks")
+    if answer is None:
         raise NotMounted(
             f'AttachVolume.Attach failed for volume "{name}" : Google Cloud does not answer'
         )
     here = (
         disk["id"]
-        for disk in told["disks"]
+        for disk in answer["disks"]
         if (disk["project"], disk["zone"], disk["name"]) == (project, zone, name)
     )
     number = next(here, None)
     if number is None:
-        raise NotMounted(f'AttachVolume.Attach failed for volume "{name}" : googleapi: Error 404: The resource '
-                         f"'projects/{project}/zones/{zone}/disks/{name}' was not found, notFound")  # fmt: skip
-    return shared_folder(world.folder, f"disk-{name}-{number}")
+        raise NotMounted(
+            f'AttachVolume.Attach failed for volume "{name}" : googleapi: Error 404: The resource '
+            f"'projects/{project}/zones/{zone}/disks/{name}' was not found, notFound"
+        )
+    return shared_folder(context.folder, f"disk-{name}-{number}")
 
 
 def remove(place: Path) -> None:

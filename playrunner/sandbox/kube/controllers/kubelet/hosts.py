@@ -1,4 +1,4 @@
-"""The cluster's names inside pods: a file for each pod, as /etc/hosts is, written anew when pods or
+"""The cluster's names inside pods: a file for each pod, as /etc/hosts is, rewritten when pods or
 services come and go."""
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ import socket
 import threading
 from pathlib import Path
 
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.pods import is_over
 from playrunner.sandbox.kube.controllers.framework.resources import (
     ENDPOINTS,
@@ -17,16 +18,15 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     key_of,
     uid_of,
 )
-from playrunner.sandbox.kube.controllers.framework.world import World
 
 DOMAIN = "cluster.local"
 
 
 class Hosts:
-    """Shared as `world.the(Hosts)`."""
+    """Shared as `context.the(Hosts)`."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, context: ControllerContext) -> None:
+        self.context = context
         self._lock = threading.Lock()
         self._members: dict[str, tuple[Object, Path, str]] = {}
         self._written: dict[str, str] = {}
@@ -37,7 +37,7 @@ class Hosts:
         with self._lock:
             self._members[uid_of(pod)] = (pod, file, address)
             self._written.pop(uid_of(pod), None)
-            self._write(uid_of(pod), names_of(self.world, pod["metadata"]["namespace"]))
+            self._write(uid_of(pod), names_of(self.context, pod["metadata"]["namespace"]))
 
     def leave(self, uid: str) -> None:
         with self._lock:
@@ -47,8 +47,12 @@ class Hosts:
     def refresh(self) -> None:
         """All files, as things are now."""
         with self._lock:
-            texts = {namespace: names_of(self.world, namespace)
-                     for namespace in {pod["metadata"]["namespace"] for pod, _, _ in self._members.values()}}  # fmt: skip
+            texts = {
+                namespace: names_of(self.context, namespace)
+                for namespace in {
+                    pod["metadata"]["namespace"] for pod, _, _ in self._members.values()
+                }
+            }
             for uid, (pod, _, _) in self._members.items():
                 self._write(uid, texts[pod["metadata"]["namespace"]])
 
@@ -77,18 +81,18 @@ def own_names(pod: Object, address: str) -> str:
     return f"{full}{name}" + (f" {machine}" if machine != name else "")
 
 
-def names_of(world: World, namespace: str) -> str:
+def names_of(context: ControllerContext, namespace: str) -> str:
     """Every name of the cluster that can be found from a namespace, short where they are of the
     same one."""
     lines = []
     addresses = {
         uid_of(pod): (pod.get("status") or {}).get("podIP")
-        for pod in world.see(PODS).all()
+        for pod in context.see(PODS).all()
         if not is_over(pod)
     }
-    for service in world.see(SERVICES).all():
+    for service in context.see(SERVICES).all():
         within, name = key_of(service)
-        endpoints = world.see(ENDPOINTS).get(within, name) or {}
+        endpoints = context.see(ENDPOINTS).get(within, name) or {}
         for subset in endpoints.get("subsets") or ():
             for one in subset.get("addresses") or ():
                 address = addresses.get((one.get("targetRef") or {}).get("uid", ""), one["ip"])

@@ -4,17 +4,43 @@ placeholder that merely lives."""
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from fnmatch import fnmatch
+from typing import Any
 
-# Infrastructure: its work is done by our own controllers, or by nobody; a process stands there so
+from playrunner.sandbox.kube.controllers.kubelet.environment import expanded
+from playrunner.sandbox.kube.controllers.kubelet.mount_namespace import MountNamespace
+
+# Infrastructure: its work is done by our own controllers, or not at all; a process runs so
 # that it can be seen and ended.
 PLACEHOLDERS = (
-    "*device-plugin*", "*csi-*", "*livenessprobe*", "*training-operator*", "*elasticjob*", "*elastic-job*", "*volcanosh/*",
-    "*torchelastic/kubernetes*", "*vc-controller-manager*", "*vc-scheduler*", "*vc-webhook-manager*", "*etcd*", "*tensorboard*",
+    "*device-plugin*",
+    "*csi-*",
+    "*livenessprobe*",
+    "*training-operator*",
+    "*elasticjob*",
+    "*elastic-job*",
+    "*volcanosh/*",
+    "*torchelastic/kubernetes*",
+    "*vc-controller-manager*",
+    "*vc-scheduler*",
+    "*vc-webhook-manager*",
+    "*etcd*",
+    "*tensorboard*",
     "*tensorflow*",
-    "*nvidia-driver-installer*", "*cos-nvidia-installer*", "*/pause*", "pause:*", "*nfs-server*", "*volume-nfs*",
-    "*cluster-autoscaler*", "*metrics-server*", "*aws-node*", "*coredns*", "*kube-proxy*", "*node-termination-handler*",
-)  # fmt: skip
+    "*nvidia-driver-installer*",
+    "*cos-nvidia-installer*",
+    "*/pause*",
+    "pause:*",
+    "*nfs-server*",
+    "*volume-nfs*",
+    "*cluster-autoscaler*",
+    "*metrics-server*",
+    "*aws-node*",
+    "*coredns*",
+    "*kube-proxy*",
+    "*node-termination-handler*",
+)
 PLACEHOLDER = (
     "sh",
     "-c",
@@ -24,13 +50,22 @@ ENDING_PLACEHOLDER = ("sh", "-c", 'echo "a placeholder for $0, which has done it
 
 
 def is_placeholder(image: str, command: list[str]) -> bool:
-    """Also where nobody says what to run: what an image would run by itself is not known here."""
+    """Also where no command is given: what an image would run by itself is not known here."""
     return not command or any(fnmatch(image, pattern) for pattern in PLACEHOLDERS)
 
 
-def program(image: str, command: list[str], ends: bool = False) -> list[str]:
-    """What to run for a container of this image with this command; `ends`: of one that is meant to
-    end by itself."""
+def command_in(
+    container: dict[str, Any], mounts: MountNamespace, ends: bool
+) -> tuple[list[str], MountNamespace]:
+    """The command to run for a container, and the mounts it runs in; `ends`: the container is meant
+    to end by itself."""
+    image = container.get("image", "")
+    command = [
+        expanded(word, mounts.environment)
+        for word in [*(container.get("command") or ()), *(container.get("args") or ())]
+    ]
     if not is_placeholder(image, command):
-        return command
-    return [*(ENDING_PLACEHOLDER if ends else PLACEHOLDER), shlex.quote(image)]
+        return command, mounts
+    placeholder = ENDING_PLACEHOLDER if ends else PLACEHOLDER
+    # It needs no volume, and would not run with an empty /dev or /.
+    return [*placeholder, shlex.quote(image)], replace(mounts, binds=())

@@ -17,7 +17,7 @@ import sys
 BIND, REC, PRIVATE, REMOUNT, READ_ONLY = 4096, 16384, 1 << 18, 32, 1
 NEW_MOUNTS, NEW_NAMES, NEW_USER = 0x00020000, 0x04000000, 0x10000000
 NOT_FOUND, NOT_STARTED = 127, 128
-# The number of a pipe at whose other end somebody waits for the program to start
+# The number of a pipe whose reader waits for the program to start
 WAITING = "PLAYRUNNER_SANDBOX_WAITING"
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -25,28 +25,28 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def main() -> None:
     with open(sys.argv[1]) as file:
-        wish = json.load(file)
+        spec = json.load(file)
     os.unlink(sys.argv[1])
     waiting = os.environ.pop(WAITING, "")
     if waiting:
         os.set_inheritable(
             int(waiting), False
-        )  # closed by becoming the program, which is what somebody waits for
+        )  # closed when the program starts, which the reader waits for
     enter_namespaces()
-    root = wish["root"]
+    root = spec["root"]
     make_root(root)
     opened: set[str] = set()
-    open_up("/etc", root, opened, without=wish["etc"])
-    for name, source in wish["etc"].items():
+    open_up("/etc", root, opened, without=spec["etc"])
+    for name, source in spec["etc"].items():
         os.symlink(source, f"{root}/etc/{name}")
-    for source, path, read_only in sorted(wish["binds"], key=lambda bind: bind[1].count("/")):
+    for source, path, read_only in sorted(spec["binds"], key=lambda bind: bind[1].count("/")):
         place(source, path, root, opened, read_only)
-    set_name(wish["hostname"])
+    set_name(spec["hostname"])
     os.chroot(root)
-    if not os.path.isdir(wish["folder"]):
-        os.makedirs(wish["folder"])
-    os.chdir(wish["folder"])
-    become(wish["command"])
+    if not os.path.isdir(spec["folder"]):
+        os.makedirs(spec["folder"])
+    os.chdir(spec["folder"])
+    become(spec["command"])
 
 
 def enter_namespaces() -> None:

@@ -38,7 +38,7 @@ class Bind:
 
 
 @dataclass(frozen=True)
-class Box:
+class MountNamespace:
     """The surroundings of one container."""
 
     folder: Path  # of the pod; has `hosts`
@@ -51,7 +51,7 @@ class Box:
         """What to start for a command inside."""
         if not namespaces_allowed():
             return [self.rewritten(word) for word in command]
-        return [sys.executable, "-I", "-S", str(LAUNCHER), str(self._wish(command))]
+        return [sys.executable, "-I", "-S", str(LAUNCHER), str(self._write_launch_spec(command))]
 
     def variables(self) -> dict[str, str]:
         """The environment inside."""
@@ -87,19 +87,22 @@ class Box:
             )
         return text
 
-    def _wish(self, command: list[str]) -> Path:
+    def _write_launch_spec(self, command: list[str]) -> Path:
         services = self.folder / "nsswitch.conf"
         if not services.exists():
             services.write_text(_NAME_SERVICES)
         (self.folder / "root").mkdir(exist_ok=True)
-        wish = {
-            "root": str(self.folder / "root"), "hostname": self.hostname, "folder": self.work_folder or "/", "command": command,
+        spec = {
+            "root": str(self.folder / "root"),
+            "hostname": self.hostname,
+            "folder": self.work_folder or "/",
+            "command": command,
             "binds": [[str(bind.source), bind.path, bind.read_only] for bind in self.binds],
             "etc": {"hosts": str(self.folder / "hosts"), "nsswitch.conf": str(services)},
-        }  # fmt: skip
+        }
         handle, name = tempfile.mkstemp(prefix="launch-", suffix=".json", dir=self.folder)
         with open(handle, "w") as file:
-            json.dump(wish, file)
+            json.dump(spec, file)
         return Path(name)
 
 
@@ -111,7 +114,7 @@ def namespaces_allowed() -> bool:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder, "root")
         root.mkdir()
-        wish = {
+        spec = {
             "root": str(root),
             "hostname": "trial",
             "folder": "/",
@@ -119,8 +122,8 @@ def namespaces_allowed() -> bool:
             "binds": [],
             "etc": {},
         }
-        Path(folder, "wish.json").write_text(json.dumps(wish))
-        trial = [sys.executable, "-I", "-S", str(LAUNCHER), f"{folder}/wish.json"]
+        Path(folder, "spec.json").write_text(json.dumps(spec))
+        trial = [sys.executable, "-I", "-S", str(LAUNCHER), f"{folder}/spec.json"]
         return subprocess.run(trial, check=False, capture_output=True).returncode == 0
 
 

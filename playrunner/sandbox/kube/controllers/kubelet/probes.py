@@ -9,15 +9,15 @@ import time
 from dataclasses import dataclass
 
 from playrunner.sandbox.kube.controllers.framework.resources import Object
-from playrunner.sandbox.kube.controllers.kubelet.mount_namespace import Box
+from playrunner.sandbox.kube.controllers.kubelet.mount_namespace import MountNamespace
 
 
 @dataclass
 class Probe:
     """One probe of one run of a container."""
 
-    wish: Object
-    box: Box
+    spec: Object
+    mounts: MountNamespace
     address: str
     container: Object
     due: float = 0.0
@@ -26,12 +26,16 @@ class Probe:
     first_missed: float = 0.0
 
     @staticmethod
-    def of(container: Object, kind: str, box: Box, address: str) -> Probe | None:
-        wish = container.get(f"{kind}Probe")
-        if not wish:
+    def of(container: Object, kind: str, mounts: MountNamespace, address: str) -> Probe | None:
+        spec = container.get(f"{kind}Probe")
+        if not spec:
             return None
         return Probe(
-            wish, box, address, container, due=time.monotonic() + wish.get("initialDelaySeconds", 0)
+            spec,
+            mounts,
+            address,
+            container,
+            due=time.monotonic() + spec.get("initialDelaySeconds", 0),
         )
 
     def ask(self) -> None:
@@ -41,45 +45,51 @@ class Probe:
         answered = self._answers()
         self.passed = self.passed + 1 if answered else 0
         self.missed = 0 if answered else self.missed + 1
-        # While it does not answer it is asked more often: nobody rehearses to wait.
-        self.due = time.monotonic() + (self.wish.get("periodSeconds", 10) if answered else 0.2)
+        # While it does not answer it is probed more often, so that rehearsals are short.
+        self.due = time.monotonic() + (self.spec.get("periodSeconds", 10) if answered else 0.2)
         self.first_missed = 0.0 if answered else (self.first_missed or time.monotonic())
 
     @property
     def holds(self) -> bool:
-        return self.passed >= int(self.wish.get("successThreshold", 1))
+        return self.passed >= int(self.spec.get("successThreshold", 1))
 
     @property
     def failed(self) -> bool:
         """As long without an answer as its threshold and period say."""
-        allowed = self.wish.get("failureThreshold", 3) * self.wish.get("periodSeconds", 10)
+        allowed = self.spec.get("failureThreshold", 3) * self.spec.get("periodSeconds", 10)
         return bool(self.first_missed) and time.monotonic() - self.first_missed >= allowed
 
     def _answers(self) -> bool:
-        seconds = self.wish.get("timeoutSeconds", 1)
+        seconds = self.spec.get("timeoutSeconds", 1)
         try:
-            if "exec" in self.wish:
-                command = self.box.command(list(self.wish["exec"]["command"]))
-                ran = subprocess.run(command, env=self.box.variables(), cwd=self.box.start_folder(), check=False,
-                                     capture_output=True, timeout=max(seconds, 5))  # fmt: skip
+            if "exec" in self.spec:
+                command = self.mounts.command(list(self.spec["exec"]["command"]))
+                ran = subprocess.run(
+                    command,
+                    env=self.mounts.variables(),
+                    cwd=self.mounts.start_folder(),
+                    check=False,
+                    capture_output=True,
+                    timeout=max(seconds, 5),
+                )
                 return ran.returncode == 0
-            if "httpGet" in self.wish:
-                return self._http(self.wish["httpGet"], seconds)
-            if "tcpSocket" in self.wish:
-                return self._tcp(self._port(self.wish["tcpSocket"]["port"]), seconds)
-            return "grpc" not in self.wish or self._tcp(
-                self._port(self.wish["grpc"]["port"]), seconds
+            if "httpGet" in self.spec:
+                return self._http(self.spec["httpGet"], seconds)
+            if "tcpSocket" in self.spec:
+                return self._tcp(self._port(self.spec["tcpSocket"]["port"]), seconds)
+            return "grpc" not in self.spec or self._tcp(
+                self._port(self.spec["grpc"]["port"]), seconds
             )
         except (OSError, subprocess.TimeoutExpired, http.client.HTTPException):
             return False
 
-    def _http(self, wish: Object, seconds: float) -> bool:
+    def _http(self, spec: Object, seconds: float) -> bool:
         connection = http.client.HTTPConnection(
-            wish.get("host") or self.address, self._port(wish["port"]), timeout=seconds
+            spec.get("host") or self.address, self._port(spec["port"]), timeout=seconds
         )
         try:
-            headers = {one["name"]: one["value"] for one in wish.get("httpHeaders") or ()}
-            connection.request("GET", wish.get("path", "/"), headers=headers)
+            headers = {one["name"]: one["value"] for one in spec.get("httpHeaders") or ()}
+            connection.request("GET", spec.get("path", "/"), headers=headers)
             return 200 <= connection.getresponse().status < 400
         finally:
             connection.close()

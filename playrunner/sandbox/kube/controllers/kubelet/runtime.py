@@ -6,64 +6,66 @@ import socket
 from collections.abc import Iterator
 from contextlib import suppress
 
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.process import POD_MARK
-from playrunner.sandbox.kube.controllers.framework.world import World
 from playrunner.sandbox.kube.controllers.kubelet import logs
 from playrunner.sandbox.kube.controllers.kubelet.container import MARK
-from playrunner.sandbox.kube.controllers.kubelet.container_history import Slot
-from playrunner.sandbox.kube.controllers.kubelet.kubelet_controller import Crew
+from playrunner.sandbox.kube.controllers.kubelet.container_history import ContainerHistory
+from playrunner.sandbox.kube.controllers.kubelet.kubelet_controller import PodWorkers
 from playrunner.sandbox.kube.controllers.kubelet.pod_worker import PodWorker
 from playrunner.sandbox.kube.schema.problems import Refusal
-from playrunner.sandbox.kube.wire.runtime import LogWish, Pod, Session
+from playrunner.sandbox.kube.wire.runtime import LogOptions, Pod, Session
 from playrunner.sandbox.kube.wire.sessions import ProcessSession
 
 CONNECT_SECONDS = 5.0
 
 
 class LocalRuntime:
-    """A `playrunner.sandbox.kube.wire.runtime.PodRuntime` over the crew's workers."""
+    """A `playrunner.sandbox.kube.wire.runtime.PodRuntime` over the pod workers."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, context: ControllerContext) -> None:
+        self.context = context
 
-    def logs(self, pod: Pod, wish: LogWish) -> Iterator[bytes]:
+    def logs(self, pod: Pod, options: LogOptions) -> Iterator[bytes]:
         worker = self._worker(pod)
-        slot = worker.slot(wish.container)
-        if wish.previous and not slot.restarts:
+        history = worker.history(options.container)
+        if options.previous and not history.restarts:
             raise _refused(
-                f'previous terminated container "{slot.name}" in pod "{pod["metadata"]["name"]}"'
+                f'previous terminated container "{history.name}" in pod "{pod["metadata"]["name"]}"'
                 " not found"
             )
-        path = worker.log_of(slot, wish.previous)
+        path = worker.log_of(history, options.previous)
         if path is None:
             raise _refused(
-                f'container "{slot.name}" in pod "{pod["metadata"]["name"]}" is waiting to start:'
-                f" {slot.waiting[0]}"
+                f'container "{history.name}" in pod "{pod["metadata"]["name"]}"'
+                f" is waiting to start: {history.waiting[0]}"
             )
-        run = slot.run
-        return logs.read(path, wish, lambda: wish.previous or run is None or run.ended is not None)
+        run = history.run
+        return logs.read(
+            path, options, lambda: options.previous or run is None or run.ended is not None
+        )
 
     def exec(
         self, pod: Pod, container: str, command: list[str], *, stdin: bool, tty: bool
     ) -> Session:
-        worker, slot = self._running(pod, container)
-        box = worker.box_of(slot)
-        assert box is not None
-        mark = f"{worker.uid}/{slot.name}/{slot.restarts}"
-        environment = {**box.variables(), POD_MARK: str(self.world.folder), MARK: mark}
+        worker, history = self._running(pod, container)
+        mounts = worker.mounts_of(history)
+        assert mounts is not None
+        mark = f"{worker.uid}/{history.name}/{history.restarts}"
+        environment = {**mounts.variables(), POD_MARK: str(self.context.folder), MARK: mark}
         if tty:
             environment.setdefault("TERM", "xterm")
         return ProcessSession(
-            box.command(command),
+            mounts.command(command),
             stdin=stdin,
             tty=tty,
             environment=environment,
-            folder=box.start_folder(),
+            folder=mounts.start_folder(),
         )
 
     def attach(self, pod: Pod, container: str, *, stdin: bool, tty: bool) -> Session:
         self._running(pod, container)
-        return _Onlooker(self.logs(pod, LogWish(container, follow=True, tail=0)))
+        return _Onlooker(self.logs(pod, LogOptions(container, follow=True, tail=0)))
 
     def connect(self, pod: Pod, port: int) -> socket.socket:
         worker, _ = self._running(pod, "")
@@ -73,17 +75,17 @@ class LocalRuntime:
         return socket.create_connection(("127.0.0.1", port), CONNECT_SECONDS)
 
     def _worker(self, pod: Pod) -> PodWorker:
-        found = self.world.the(Crew).get(pod["metadata"]["uid"])
+        found = self.context.the(PodWorkers).get(pod["metadata"]["uid"])
         if found is None:
             raise _refused(f'pod "{pod["metadata"]["name"]}" does not run here yet')
         return found
 
-    def _running(self, pod: Pod, container: str) -> tuple[PodWorker, Slot]:
+    def _running(self, pod: Pod, container: str) -> tuple[PodWorker, ContainerHistory]:
         worker = self._worker(pod)
-        slot = worker.slot(container)
-        if not slot.runs:
-            raise Refusal(500, "InternalError", f'container not found ("{slot.name}")')
-        return worker, slot
+        history = worker.history(container)
+        if not history.runs:
+            raise Refusal(500, "InternalError", f'container not found ("{history.name}")')
+        return worker, history
 
 
 class _Onlooker:
@@ -93,7 +95,7 @@ class _Onlooker:
         self._pieces = pieces
 
     def write(self, data: bytes) -> None:
-        """Nobody reads it."""
+        """Ignored: there is no input."""
 
     def close_input(self) -> None:
         """Nothing to close."""

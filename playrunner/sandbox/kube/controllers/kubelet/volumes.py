@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.resources import CLAIMS, VOLUMES, Object, uid_of
-from playrunner.sandbox.kube.controllers.framework.world import World
 from playrunner.sandbox.kube.controllers.kubelet import environment, exports
 from playrunner.sandbox.kube.controllers.kubelet.environment import ConfigMissing, Sources
 from playrunner.sandbox.kube.controllers.kubelet.folders import (
@@ -20,8 +20,8 @@ from playrunner.sandbox.kube.controllers.kubelet.folders import (
 class Volumes:
     """Prepares a pod's volumes below its folder, and finds those that outlive it."""
 
-    def __init__(self, world: World, sources: Sources) -> None:
-        self.world, self.sources = world, sources
+    def __init__(self, context: ControllerContext, sources: Sources) -> None:
+        self.context, self.sources = context, sources
 
     def prepare(self, pod: Object, folder: Path, address: str) -> dict[str, Path]:
         """Where each volume is, by name; called again, what changed in a ConfigMap or Secret is
@@ -40,13 +40,13 @@ class Volumes:
             return self._kept(pod, self._claimed(pod["metadata"]["namespace"], named))
         if "hostPath" in volume:
             return host_folder(
-                self.world.folder, pod["spec"].get("nodeName", ""), volume["hostPath"]["path"]
+                self.context.folder, pod["spec"].get("nodeName", ""), volume["hostPath"]["path"]
             )
         if "nfs" in volume:
             return self._exported(volume["nfs"]["server"], volume["nfs"]["path"])
         if "gcePersistentDisk" in volume:
             return disk_folder(
-                self.world, pod["spec"].get("nodeName", ""), volume["gcePersistentDisk"]["pdName"]
+                self.context, pod["spec"].get("nodeName", ""), volume["gcePersistentDisk"]["pdName"]
             )
         place.mkdir(parents=True, exist_ok=True, mode=0o777)
         try:
@@ -61,15 +61,17 @@ class Volumes:
     def _files(self, pod: Object, volume: Object, address: str) -> dict[str, tuple[bytes, int]]:
         namespace = pod["metadata"]["namespace"]
         if "configMap" in volume:
-            wish = volume["configMap"]
-            values = self.sources.config_map(namespace, wish["name"], bool(wish.get("optional")))
-            return _chosen(values, wish, wish.get("defaultMode", 0o644))
-        if "secret" in volume:
-            wish = volume["secret"]
-            values = self.sources.secret(
-                namespace, wish.get("secretName") or wish["name"], bool(wish.get("optional"))
+            source = volume["configMap"]
+            values = self.sources.config_map(
+                namespace, source["name"], bool(source.get("optional"))
             )
-            return _chosen(values, wish, wish.get("defaultMode", 0o600))
+            return _chosen(values, source, source.get("defaultMode", 0o644))
+        if "secret" in volume:
+            source = volume["secret"]
+            values = self.sources.secret(
+                namespace, source.get("secretName") or source["name"], bool(source.get("optional"))
+            )
+            return _chosen(values, source, source.get("defaultMode", 0o600))
         if "downwardAPI" in volume:
             return _downward(pod, volume["downwardAPI"], address)
         found: dict[str, tuple[bytes, int]] = {}
@@ -78,8 +80,8 @@ class Volumes:
         return found
 
     def _claimed(self, namespace: str, name: str) -> Object:
-        claim = self.world.see(CLAIMS).get(namespace, name)
-        volume = self.world.see(VOLUMES).get(
+        claim = self.context.see(CLAIMS).get(namespace, name)
+        volume = self.context.see(VOLUMES).get(
             "", ((claim or {}).get("spec") or {}).get("volumeName", "")
         )
         if volume is None:
@@ -93,16 +95,16 @@ class Volumes:
             return self._exported(spec["nfs"]["server"], spec["nfs"]["path"])
         if "gcePersistentDisk" in spec:
             return disk_folder(
-                self.world, pod["spec"].get("nodeName", ""), spec["gcePersistentDisk"]["pdName"]
+                self.context, pod["spec"].get("nodeName", ""), spec["gcePersistentDisk"]["pdName"]
             )
-        return volume_folder(self.world.folder, volume)
+        return volume_folder(self.context.folder, volume)
 
     def _exported(self, server: str, path: str) -> Path:
         """The same folder for every volume on the same server, whatever address it has now."""
         if not exports.is_inside(server):
-            return shared_folder(self.world.folder, f"nfs-{server}{path}")
-        found = exports.export_of(self.world, server, path)
-        own = self.world.folder / "pods" / uid_of(found.pod) / "volumes" / found.volume["name"]
+            return shared_folder(self.context.folder, f"nfs-{server}{path}")
+        found = exports.export_of(self.context, server, path)
+        own = self.context.folder / "pods" / uid_of(found.pod) / "volumes" / found.volume["name"]
         place = self._one(found.pod, found.volume, own, "") / found.part
         if not place.is_dir():
             raise NotMounted(
@@ -123,29 +125,29 @@ def volume_folder(folder: Path, volume: Object) -> Path:
     )
 
 
-def _chosen(values: dict[str, bytes], wish: Object, mode: int) -> dict[str, tuple[bytes, int]]:
-    if not wish.get("items"):
+def _chosen(values: dict[str, bytes], source: Object, mode: int) -> dict[str, tuple[bytes, int]]:
+    if not source.get("items"):
         return {key: (value, mode) for key, value in values.items()}
-    found = {}
-    for item in wish["items"]:
+    files = {}
+    for item in source["items"]:
         if item["key"] in values:
-            found[item["path"]] = (values[item["key"]], item.get("mode", mode))
-        elif not wish.get("optional"):
+            files[item["path"]] = (values[item["key"]], item.get("mode", mode))
+        elif not source.get("optional"):
             raise ConfigMissing(f"references non-existent config key: {item['key']}")
-    return found
+    return files
 
 
-def _downward(pod: Object, wish: Object, address: str) -> dict[str, tuple[bytes, int]]:
-    mode, found = wish.get("defaultMode", 0o644), {}
-    for item in wish.get("items") or ():
+def _downward(pod: Object, source: Object, address: str) -> dict[str, tuple[bytes, int]]:
+    mode, files = source.get("defaultMode", 0o644), {}
+    for item in source.get("items") or ():
         if "fieldRef" in item:
             value = environment.field(pod, item["fieldRef"]["fieldPath"], address)
         else:
             value = environment.resource_field(
                 pod, pod["spec"]["containers"][0], item["resourceFieldRef"]
             )
-        found[item["path"]] = (value.encode(), item.get("mode", mode))
-    return found
+        files[item["path"]] = (value.encode(), item.get("mode", mode))
+    return files
 
 
 def _write(path: Path, data: bytes, mode: int) -> None:

@@ -1,10 +1,9 @@
-"""The machines that are nodes: every source puts its own here, and a steering hand may lose, add or
-stop some.
+"""The machines that are nodes: every source puts its own here; control requests
+add, stop and remove some.
 
-A source (a cloud) calls `world.the(Machines).put("its name", [Machine(...), ...])` with all that it
-has, whenever that changes; nothing else is asked of it. `put(..., None)` says that this source has
-no cluster; while none has, there are two plain ones.
-"""
+A source (a cloud) calls `context.the(Machines).put("its name", [Machine(...), ...])` with all that
+it has, whenever that changes; nothing else is asked of it. `put(..., None)` says that this source
+has no cluster; while none has, there are two plain ones."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from playrunner.sandbox.kube.controllers.framework.world import World
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,9 @@ PLAIN = (
 
 
 class Machines:
-    """All machines of all sources; shared as `world.the(Machines)`."""
+    """All machines of all sources; shared as `context.the(Machines)`."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, context: ControllerContext) -> None:
         self._lock = threading.Lock()
         self._sources: dict[str, tuple[Machine, ...] | None] = {}
         self._added: dict[str, Machine] = {}
@@ -75,7 +74,7 @@ class Machines:
             self._lost.add(name)
 
     def stop(self, name: str) -> None:
-        """It does not answer any more; what runs there is dead, and nobody says so."""
+        """It does not answer any more; what runs there is dead, without a report."""
         with self._steered():
             self._down.add(name)
 
@@ -85,7 +84,7 @@ class Machines:
             self._down.discard(name)
             self._lost.discard(name)
 
-    def forget_steering(self) -> None:
+    def forget_changes(self) -> None:
         """As the sources have it."""
         with self._steered():
             self._added.clear()
@@ -118,13 +117,13 @@ class Machines:
         clusters = [known for known in self._sources.values() if known is not None]
         # A cluster in a cloud has the nodes of its node groups and no others.
         given = [machine for known in clusters for machine in known] if clusters else list(PLAIN)
-        found = {
+        machines = {
             machine.name: machine
             for machine in [*given, *self._added.values()]
             if machine.name not in self._lost
         }
         return {
-            name: replace(machine, up=name not in self._down) for name, machine in found.items()
+            name: replace(machine, up=name not in self._down) for name, machine in machines.items()
         }
 
     def _tell(self, names: set[str]) -> None:

@@ -29,28 +29,29 @@ class AwsNodes(Controller):
         self._known: Any = None
 
     def reconcile(self, key: Key) -> float | None:
-        found = self._ask("nodes")
-        if found is None and endpoint_of(self.world.folder.parent, SOURCE):
+        answer = self._ask("nodes")
+        if answer is None and endpoint_of(self.context.folder.parent, SOURCE):
             # It is being started, or restarts: what was there is believed to be there
             return LOOK_SECONDS
-        if found != self._known:
-            self._known = found
+        if answer != self._known:
+            self._known = answer
             there = [
                 Machine(**{**one, "taints": tuple(one["taints"])})
-                for one in (found or {}).get("nodes", ())
+                for one in (answer or {}).get("nodes", ())
             ]
-            self.world.the(Machines).put(SOURCE, there if found and found["clusters"] else None)
-        if found and found["eks_endpoint"] != self.world.api.server:
+            self.context.the(Machines).put(SOURCE, there if answer and answer["clusters"] else None)
+        if answer and answer["eks_endpoint"] != self.context.api.server:
             self._lead_here()
         return LOOK_SECONDS
 
     def _ask(self, name: str, body: Any = None) -> Any:
-        return ask(self.world.folder.parent, SOURCE, name, body)
+        return ask(self.context.folder.parent, SOURCE, name, body)
 
     def _lead_here(self) -> None:
-        """Have its clusters name this API as their own; said again after a reset, which forgets it."""
-        authority = base64.b64encode((self.world.folder / "ca.crt").read_bytes()).decode()
+        """Have its clusters name this API as their own; said again after a reset, which forgets
+        it."""
+        authority = base64.b64encode((self.context.folder / "ca.crt").read_bytes()).decode()
         self._ask(
             "settings",
-            {"eks_endpoint": self.world.api.server, "eks_certificate_authority": authority},
+            {"eks_endpoint": self.context.api.server, "eks_certificate_authority": authority},
         )

@@ -7,6 +7,11 @@ from collections.abc import Iterable
 
 from playrunner.sandbox.kube.controllers.framework.client import ApiError
 from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch, by_itself
+from playrunner.sandbox.kube.controllers.framework.controller_context import (
+    ControllerContext,
+    now,
+    seconds_since,
+)
 from playrunner.sandbox.kube.controllers.framework.pods import is_over
 from playrunner.sandbox.kube.controllers.framework.resources import (
     NODES,
@@ -16,7 +21,6 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     is_leaving,
     key_of,
 )
-from playrunner.sandbox.kube.controllers.framework.world import World, now, seconds_since
 from playrunner.sandbox.kube.controllers.scheduling.fit import tolerates
 
 # At most, for taints that are tolerated for a time; five minutes by default in the real world
@@ -33,16 +37,16 @@ class EvictionController(Controller):
     def _on(self, node: Object) -> Iterable[Key]:
         return [
             key_of(pod)
-            for pod in self.world.see(PODS).all()
+            for pod in self.context.see(PODS).all()
             if pod["spec"].get("nodeName") == node["metadata"]["name"]
         ]
 
     def reconcile(self, key: Key) -> float | None:
-        pod = self.world.see(PODS).get(*key)
+        pod = self.context.see(PODS).get(*key)
         name = (pod or {}).get("spec", {}).get("nodeName")
         if pod is None or not name:
             return None
-        node = self.world.see(NODES).get("", name)
+        node = self.context.see(NODES).get("", name)
         if node is None:
             return self._with_its_node(pod, name)
         if is_leaving(pod) or is_over(pod):
@@ -58,14 +62,14 @@ class EvictionController(Controller):
         if min(due) > 0:
             return min(due)
         mark_disrupted(
-            self.world,
+            self.context,
             pod,
             "DeletionByTaintManager",
             "Taint manager: deleting due to NoExecute taint",
         )
         said = f"Marking for deletion Pod {'/'.join(key)}"
-        self.world.event(pod, "Normal", "TaintManagerEviction", said, "taint-eviction-controller")
-        self.world.delete(PODS, pod)
+        self.context.event(pod, "Normal", "TaintManagerEviction", said, "taint-eviction-controller")
+        self.context.delete(PODS, pod)
         return None
 
     def _with_its_node(self, pod: Object, node: str) -> float | None:
@@ -73,20 +77,22 @@ class EvictionController(Controller):
         if age < QUARANTINE_SECONDS:
             return QUARANTINE_SECONDS
         try:
-            self.world.api.call("GET", NODES.path("", node))
+            self.context.api.call("GET", NODES.path("", node))
             return QUARANTINE_SECONDS
         except ApiError as error:
             if error.code != 404:
                 raise
         if not is_over(pod):
             mark_disrupted(
-                self.world, pod, "DeletionByPodGC", "PodGC: node no longer exists", phase="Failed"
+                self.context, pod, "DeletionByPodGC", "PodGC: node no longer exists", phase="Failed"
             )
-        self.world.delete(PODS, pod, grace=0)
+        self.context.delete(PODS, pod, grace=0)
         return None
 
 
-def mark_disrupted(world: World, pod: Object, reason: str, message: str, phase: str = "") -> None:
+def mark_disrupted(
+    context: ControllerContext, pod: Object, reason: str, message: str, phase: str = ""
+) -> None:
     """Say that it was the cluster, not the program, that ended the pod."""
     others = [
         one
@@ -100,7 +106,7 @@ def mark_disrupted(world: World, pod: Object, reason: str, message: str, phase: 
         "message": message,
         "lastTransitionTime": now(),
     }
-    world.patch_status(
+    context.patch_status(
         PODS, pod, {"conditions": [*others, mark], **({"phase": phase} if phase else {})}
     )
 

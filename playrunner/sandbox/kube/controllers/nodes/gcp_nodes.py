@@ -24,8 +24,8 @@ EFFECTS = {
 
 
 class GcpNodes(Controller):
-    """Looks every now and then: the pretend Google Cloud has no watches. It plays the clusters'
-    autoscaler, too."""
+    """Polls the pretend Google Cloud, which has no watches. It also plays the clusters'
+    autoscaler."""
 
     name = "gcp-nodes"
 
@@ -35,56 +35,57 @@ class GcpNodes(Controller):
     def prepare(self) -> None:
         self.queue.add(("", SOURCE))
         self._known: Any = None
-        self._idle: dict[str, float] = {}  # machine: since when nobody needs it
+        self._idle: dict[str, float] = {}  # machine: since when it is idle
 
     def reconcile(self, key: Key) -> float | None:
-        found = self._ask("pools")
-        if found is None and endpoint_of(self.world.folder.parent, SOURCE):
+        answer = self._ask("pools")
+        if answer is None and endpoint_of(self.context.folder.parent, SOURCE):
             # It is being started, or restarts: what was there is believed to be there
             return LOOK_SECONDS
-        if found != self._known:
-            self._known = found
+        if answer != self._known:
+            self._known = answer
             there = [
-                machine for pool in (found or {}).get("pools", ()) for machine in machines_of(pool)
+                machine for pool in (answer or {}).get("pools", ()) for machine in machines_of(pool)
             ]
-            self.world.the(Machines).put(SOURCE, there if found and found["clusters"] else None)
-        if found:
-            self._lead_here(found)
-            for pool in found["pools"]:
-                self._scale(pool, float(found["idle_seconds"]))
+            self.context.the(Machines).put(SOURCE, there if answer and answer["clusters"] else None)
+        if answer:
+            self._lead_here(answer)
+            for pool in answer["pools"]:
+                self._scale(pool, float(answer["idle_seconds"]))
         return LOOK_SECONDS
 
     def _ask(self, name: str, body: Any = None) -> Any:
-        return ask(self.world.folder.parent, SOURCE, name, body)
+        return ask(self.context.folder.parent, SOURCE, name, body)
 
     def _lead_here(self, found: dict[str, Any]) -> None:
-        """Have its clusters name this API as their own; said again after a reset, which forgets it."""
-        here = self.world.api.server.removeprefix("https://")
+        """Have its clusters name this API as their own; said again after a reset, which forgets
+        it."""
+        here = self.context.api.server.removeprefix("https://")
         if found["gke_endpoint"] != here:
-            authority = base64.b64encode((self.world.folder / "ca.crt").read_bytes()).decode()
+            authority = base64.b64encode((self.context.folder / "ca.crt").read_bytes()).decode()
             self._ask("settings", {"gke_endpoint": here, "gke_certificate_authority": authority})
 
     def _scale(self, pool: dict[str, Any], idle_seconds: float) -> None:
         if not pool["autoscaling"].get("enabled") or pool["status"] != "RUNNING":
             return
         pods, nodes = (
-            self.world.see(PODS).all(),
-            {one["metadata"]["name"]: one for one in self.world.see(NODES).all()},
+            self.context.see(PODS).all(),
+            {node["metadata"]["name"]: node for node in self.context.see(NODES).all()},
         )
-        wish = {name: pool[name] for name in ("project", "location", "cluster", "pool")}
+        pool_id = {name: pool[name] for name in ("project", "location", "cluster", "pool")}
         more = gcp_scaling.machines_wanted(
-            pods, nodes, template(pool), [one["name"] for one in pool["nodes"]]
+            pods, nodes, template(pool), [node["name"] for node in pool["nodes"]]
         )
         if more:
-            zones = max(1, len({one["zone"] for one in pool["nodes"]}))
-            self._ask("pools", {**wish, "size": len(pool["nodes"]) // zones + more})
+            zones = max(1, len({node["zone"] for node in pool["nodes"]}))
+            self._ask("pools", {**pool_id, "size": len(pool["nodes"]) // zones + more})
             return
         over = self._idle_for(pool, gcp_scaling.used_nodes(pods), idle_seconds)
         if over:
-            self._ask("pools", {**wish, "size": len(pool["nodes"]) - len(over), "remove": over})
+            self._ask("pools", {**pool_id, "size": len(pool["nodes"]) - len(over), "remove": over})
 
     def _idle_for(self, pool: dict[str, Any], used: set[str], seconds: float) -> list[str]:
-        """The machines that nobody has needed for so long."""
+        """The machines that have been idle for so long."""
         now, names = time.monotonic(), [one["name"] for one in pool["nodes"]]
         for name in names:
             if name in used:

@@ -42,7 +42,7 @@ def machines_wanted(
 
 def used_nodes(pods: Iterable[Object]) -> set[str]:
     """Nodes with a pod that is no daemon's: those run everywhere and keep nothing alive."""
-    found = set()
+    names = set()
     for pod in pods:
         owner = controller_of(pod)
         if (
@@ -50,8 +50,8 @@ def used_nodes(pods: Iterable[Object]) -> set[str]:
             and not is_over(pod)
             and not (owner and owner["kind"] == "DaemonSet")
         ):
-            found.add(str(pod["spec"]["nodeName"]))
-    return found
+            names.add(str(pod["spec"]["nodeName"]))
+    return names
 
 
 def _waits(pod: Object) -> bool:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 
 from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch, by_itself
+from playrunner.sandbox.kube.controllers.framework.controller_context import now
 from playrunner.sandbox.kube.controllers.framework.pods import is_ready
 from playrunner.sandbox.kube.controllers.framework.resources import (
     NODES,
@@ -15,7 +16,6 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     annotations_of,
     labels_of,
 )
-from playrunner.sandbox.kube.controllers.framework.world import now
 from playrunner.sandbox.kube.controllers.kubelet.endpoint import Endpoint
 from playrunner.sandbox.kube.controllers.machines.devices import offered_by
 from playrunner.sandbox.kube.controllers.machines.machines import Machine, Machines
@@ -39,16 +39,16 @@ class NodeController(Controller):
         return ((NODES, by_itself), (PODS, _brings_devices))
 
     def prepare(self) -> None:
-        self.world.the(Machines).listen(lambda name: self.queue.add(("", name)))
+        self.context.the(Machines).listen(lambda name: self.queue.add(("", name)))
 
     def reconcile(self, key: Key) -> float | None:
-        node, machine = self.world.see(NODES).get(*key), self.world.the(Machines).get(key[1])
+        node, machine = self.context.see(NODES).get(*key), self.context.the(Machines).get(key[1])
         if machine is None:
             if node is not None and OURS in labels_of(node):
-                self.world.delete(NODES, node)
+                self.context.delete(NODES, node)
             return None
         if node is None:
-            node = self.world.create(NODES, _node(machine))
+            node = self.context.create(NODES, _node(machine))
         node = self._keep_labels(node, machine)
         self._keep_taints(node, machine)
         self._keep_status(node, machine)
@@ -74,7 +74,7 @@ class NodeController(Controller):
             }
             spec = {"taints": [*others, *machine.taints] or None}
         return (
-            self.world.patch(NODES, node, {"metadata": metadata, "spec": spec})
+            self.context.patch(NODES, node, {"metadata": metadata, "spec": spec})
             if metadata
             else node
         )
@@ -95,9 +95,9 @@ class NodeController(Controller):
             known.get((one["key"], one["effect"])) or {**one, "timeAdded": now()} for one in wanted
         ]
         if [*own, *kept] != there:
-            # With the version, so that a taint that somebody sets meanwhile is not lost.
+            # With the version, so that a taint that is set meanwhile is not lost.
             version = node["metadata"]["resourceVersion"]
-            self.world.patch(
+            self.context.patch(
                 NODES,
                 node,
                 {
@@ -109,7 +109,7 @@ class NodeController(Controller):
     def _keep_status(self, node: Object, machine: Machine) -> None:
         pods = [
             pod
-            for pod in self.world.see(PODS).all()
+            for pod in self.context.see(PODS).all()
             if pod["spec"].get("nodeName") == machine.name and is_ready(pod)
         ]
         plugged = {device for pod in pods for device in offered_by(pod)}
@@ -140,9 +140,9 @@ class NodeController(Controller):
             "allocatable": allocatable,
             "conditions": _conditions(node, machine),
         }
-        status |= self.world.the(Endpoint).node_status()
+        status |= self.context.the(Endpoint).node_status()
         if gone or any(there.get(name) != value for name, value in status.items()):
-            self.world.patch(NODES, node, {"status": {**status, "nodeInfo": _INFO}}, "status")
+            self.context.patch(NODES, node, {"status": {**status, "nodeInfo": _INFO}}, "status")
 
 
 def _follows_state(taint: Object) -> bool:
@@ -156,10 +156,15 @@ def _brings_devices(pod: Object) -> Iterable[Key]:
 
 def _node(machine: Machine) -> Object:
     labels = {
-        HOSTNAME: machine.name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", OURS: "true",
-        "topology.kubernetes.io/region": machine.region, "topology.kubernetes.io/zone": machine.zone,
-        "node.kubernetes.io/instance-type": machine.instance_type, **machine.labels,
-    }  # fmt: skip
+        HOSTNAME: machine.name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        OURS: "true",
+        "topology.kubernetes.io/region": machine.region,
+        "topology.kubernetes.io/zone": machine.zone,
+        "node.kubernetes.io/instance-type": machine.instance_type,
+        **machine.labels,
+    }
     labels = {name: value for name, value in labels.items() if value or name in machine.labels}
     spec: Object = {"taints": list(machine.taints)} if machine.taints else {}
     if machine.provider_id:
@@ -172,23 +177,49 @@ def _node(machine: Machine) -> Object:
 
 
 def _conditions(node: Object, machine: Machine) -> list[Object]:
-    known = {one["type"]: one for one in (node.get("status") or {}).get("conditions") or ()}
-    ready = ("Ready", "True", "KubeletReady", "kubelet is posting ready status") if machine.up else (
-        "Ready", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")  # fmt: skip
-    wanted = [(f"{what}Pressure", "False", f"KubeletHasNo{what}Pressure", f"kubelet has no {what.lower()} pressure")
-              for what in ("Memory", "Disk", "PID")]  # fmt: skip
-    found = []
+    known = {
+        condition["type"]: condition
+        for condition in (node.get("status") or {}).get("conditions") or ()
+    }
+    ready = (
+        ("Ready", "True", "KubeletReady", "kubelet is posting ready status")
+        if machine.up
+        else ("Ready", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
+    )
+    wanted = [
+        (
+            f"{what}Pressure",
+            "False",
+            f"KubeletHasNo{what}Pressure",
+            f"kubelet has no {what.lower()} pressure",
+        )
+        for what in ("Memory", "Disk", "PID")
+    ]
+    conditions = []
     for kind, value, reason, message in [*wanted, ready]:
-        one = known.get(kind)
-        if one is None or (one["status"], one.get("reason")) != (value, reason):
-            one = {"type": kind, "status": value, "reason": reason, "message": message, "lastHeartbeatTime": now(),
-                   "lastTransitionTime": now()}  # fmt: skip
-        found.append(one)
-    return found
+        condition = known.get(kind)
+        if condition is None or (condition["status"], condition.get("reason")) != (value, reason):
+            condition = {
+                "type": kind,
+                "status": value,
+                "reason": reason,
+                "message": message,
+                "lastHeartbeatTime": now(),
+                "lastTransitionTime": now(),
+            }
+        conditions.append(condition)
+    return conditions
 
 
 _INFO = {
-    "machineID": "sandbox", "systemUUID": "sandbox", "bootID": "sandbox", "kernelVersion": "sandbox",
-    "osImage": "this machine, pretending", "containerRuntimeVersion": "sandbox://1", "kubeletVersion": "v1.33.0",
-    "kubeProxyVersion": "v1.33.0", "operatingSystem": "linux", "architecture": "amd64",
-}  # fmt: skip
+    "machineID": "sandbox",
+    "systemUUID": "sandbox",
+    "bootID": "sandbox",
+    "kernelVersion": "sandbox",
+    "osImage": "this machine, pretending",
+    "containerRuntimeVersion": "sandbox://1",
+    "kubeletVersion": "v1.33.0",
+    "kubeProxyVersion": "v1.33.0",
+    "operatingSystem": "linux",
+    "architecture": "amd64",
+}

@@ -7,6 +7,7 @@ import threading
 import time
 
 from playrunner.sandbox.kube.controllers.framework.client import ApiError, Unreachable
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.pods import is_over
 from playrunner.sandbox.kube.controllers.framework.resources import (
     NODES,
@@ -16,7 +17,6 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     is_leaving,
     key_of,
 )
-from playrunner.sandbox.kube.controllers.framework.world import World
 from playrunner.sandbox.kube.controllers.machines.machines import Machines
 
 NOTICE_SECONDS = 120.0  # between the notice and the end, on AWS
@@ -24,43 +24,43 @@ TAINT = "aws-node-termination-handler/spot-itn"
 _PAUSE_SECONDS = 0.2
 
 
-def give_notice(world: World, name: str, seconds: float = NOTICE_SECONDS) -> None:
+def give_notice(context: ControllerContext, name: str, seconds: float = NOTICE_SECONDS) -> None:
     """Returns at once; the machine is lost after so many seconds, whatever is still there."""
     threading.Thread(
         target=_take_back,
-        args=(world, name, time.monotonic() + seconds),
+        args=(context, name, time.monotonic() + seconds),
         name=f"spot-{name}",
         daemon=True,
     ).start()
 
 
-def _take_back(world: World, name: str, until: float) -> None:
+def _take_back(context: ControllerContext, name: str, until: float) -> None:
     closed = False
     while time.monotonic() < until:
         try:
-            closed = closed or _close(world, name)
-            _empty(world, name)
+            closed = closed or _close(context, name)
+            _empty(context, name)
         except (ApiError, Unreachable):
-            # Somebody else was quicker, a budget says not now, or the API is away: again until the
+            # The pod changed, a budget forbids it now, or the API is away: try again until the
             # time is over
             pass
         threading.Event().wait(min(_PAUSE_SECONDS, max(0.0, until - time.monotonic())))
-    world.the(Machines).lose(name)
+    context.the(Machines).lose(name)
 
 
-def _close(world: World, name: str) -> bool:
-    node = world.see(NODES).get("", name)
+def _close(context: ControllerContext, name: str) -> bool:
+    node = context.see(NODES).get("", name)
     if node is None:
         return False
     taint = {"key": TAINT, "value": str(int(time.time())), "effect": "NoSchedule"}
     others = [one for one in (node.get("spec") or {}).get("taints") or () if one["key"] != TAINT]
     version = {"resourceVersion": node["metadata"]["resourceVersion"]}
-    world.patch(
+    context.patch(
         NODES,
         node,
         {"metadata": version, "spec": {"unschedulable": True, "taints": [*others, taint]}},
     )
-    world.event(
+    context.event(
         node,
         "Warning",
         "SpotInterruption",
@@ -70,18 +70,18 @@ def _close(world: World, name: str) -> bool:
     return True
 
 
-def _empty(world: World, name: str) -> None:
-    for pod in world.see(PODS).all():
+def _empty(context: ControllerContext, name: str) -> None:
+    for pod in context.see(PODS).all():
         if (
             pod["spec"].get("nodeName") == name
             and not is_over(pod)
             and not is_leaving(pod)
             and not _is_of_daemon_set(pod)
         ):
-            _evict(world, pod)
+            _evict(context, pod)
 
 
-def _evict(world: World, pod: Object) -> None:
+def _evict(context: ControllerContext, pod: Object) -> None:
     namespace, name = key_of(pod)
     eviction = {
         "apiVersion": "policy/v1",
@@ -89,12 +89,12 @@ def _evict(world: World, pod: Object) -> None:
         "metadata": {"name": name, "namespace": namespace},
     }
     try:
-        world.api.call("POST", PODS.path(namespace, name, "eviction"), eviction)
+        context.api.call("POST", PODS.path(namespace, name, "eviction"), eviction)
     except ApiError as error:
         if error.code != 400:
             raise
         # Servers before 1.22 know only this one.
-        world.api.call(
+        context.api.call(
             "POST",
             PODS.path(namespace, name, "eviction"),
             {**eviction, "apiVersion": "policy/v1beta1"},

@@ -91,14 +91,17 @@ def _term_holds(term: Object, node: Object) -> bool:
 
 def _holds(expression: Object, labels: dict[str, str]) -> bool:
     operator, values = expression["operator"], expression.get("values") or []
-    found = labels.get(expression["key"])
+    value = labels.get(expression["key"])
     if operator in ("Gt", "Lt"):
-        if found is None or not found.lstrip("-").isdigit():
+        if value is None or not value.lstrip("-").isdigit():
             return False
-        return int(found) > int(values[0]) if operator == "Gt" else int(found) < int(values[0])
+        return int(value) > int(values[0]) if operator == "Gt" else int(value) < int(values[0])
     answers: dict[str, Any] = {
-        "In": found in values, "NotIn": found not in values, "Exists": found is not None, "DoesNotExist": found is None,
-    }  # fmt: skip
+        "In": value in values,
+        "NotIn": value not in values,
+        "Exists": value is not None,
+        "DoesNotExist": value is None,
+    }
     return bool(answers.get(operator, False))
 
 
@@ -124,7 +127,7 @@ def _repels(one: Object, other: Object, node: Object) -> bool:
     return False
 
 
-def verdict(counts: dict[str, int], nodes: int) -> str:
+def unschedulable_message(counts: dict[str, int], nodes: int) -> str:
     """The sentence in which the scheduler says why a pod has no node."""
     if not nodes:
         return "no nodes available to schedule pods"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from playrunner.sandbox.kube.controllers.framework.client import ApiError, Unreachable
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.pods import is_over
 from playrunner.sandbox.kube.controllers.framework.resources import (
     CLAIMS,
@@ -20,12 +21,11 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     key_of,
     uid_of,
 )
-from playrunner.sandbox.kube.controllers.framework.world import World
 from playrunner.sandbox.kube.controllers.scheduling.fit import (
     Amounts,
     refusals,
     requests_of,
-    verdict,
+    unschedulable_message,
     volume_fits,
 )
 from playrunner.sandbox.kube.schema.quantities import value_of
@@ -40,22 +40,23 @@ class Placing:
 
 
 class Floor:
-    """Shared by all schedulers (`world.the(Floor)`): hold `lock` from `place` to the last `bind`."""
+    """Shared by all schedulers (`context.the(Floor)`): hold `lock` from `place` to the last
+    `bind`."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, context: ControllerContext) -> None:
+        self.context = context
         self.lock = threading.RLock()
         self._bound: dict[str, str] = {}  # uid: node, until the view shows it
 
     def place(self, pods: list[Object]) -> Placing:
         """A node for each of these pods, all of them or none; each goes where the fewest are."""
-        nodes = [node for node in self.world.see(NODES).all() if not is_leaving(node)]
+        nodes = [node for node in self.context.see(NODES).all() if not is_leaving(node)]
         there = self._there()
         free = {
             node["metadata"]["name"]: _free(node, there.get(node["metadata"]["name"], []))
             for node in nodes
         }
-        found: dict[str, str] = {}
+        assignments: dict[str, str] = {}
         for pod in pods:
             counts: Counter[str] = Counter()
             able = []
@@ -67,27 +68,31 @@ class Floor:
                 counts.update(why)
                 able += [] if why else [name]
             if not able:
-                return Placing(why_not=verdict(counts, len(nodes)))
+                return Placing(why_not=unschedulable_message(counts, len(nodes)))
             chosen = min(able, key=lambda name: (len(there.get(name, ())), name))
             there.setdefault(chosen, []).append(pod)
             for name, amount in requests_of(pod).items():
                 free[chosen][name] = free[chosen].get(name, Decimal(0)) - amount
-            found[uid_of(pod)] = chosen
-        return Placing(found)
+            assignments[uid_of(pod)] = chosen
+        return Placing(assignments)
 
     def bind(self, pod: Object, node: str) -> None:
         """Give the pod its node."""
         namespace, name = key_of(pod)
-        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "uid": uid_of(pod)},
-                   "target": {"apiVersion": "v1", "kind": "Node", "name": node}}  # fmt: skip
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": name, "uid": uid_of(pod)},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
         self._bound[uid_of(pod)] = node
         try:
-            self.world.api.call("POST", PODS.path(namespace, name, "binding"), binding)
+            self.context.api.call("POST", PODS.path(namespace, name, "binding"), binding)
         except (ApiError, Unreachable):
             del self._bound[uid_of(pod)]  # if it was heard all the same, the view will say so
             raise
         message = f"Successfully assigned {namespace}/{name} to {node}"
-        self.world.event(
+        self.context.event(
             pod,
             "Normal",
             "Scheduled",
@@ -100,23 +105,23 @@ class Floor:
 
     def _there(self) -> dict[str, list[Object]]:
         """The pods of each node."""
-        found: dict[str, list[Object]] = {}
+        pods_by_node: dict[str, list[Object]] = {}
         known: set[str] = set()
-        for pod in self.world.see(PODS).all():
+        for pod in self.context.see(PODS).all():
             known.add(uid_of(pod))
             node = pod["spec"].get("nodeName") or self._bound.get(uid_of(pod))
             if pod["spec"].get("nodeName"):
                 self._bound.pop(uid_of(pod), None)
             if node and not is_over(pod):
-                found.setdefault(node, []).append(pod)
+                pods_by_node.setdefault(node, []).append(pod)
         for gone in set(self._bound) - known:
             del self._bound[gone]
-        return found
+        return pods_by_node
 
     def _volume_refusals(self, pod: Object, node: Object) -> list[str]:
         for claim in claims_of(pod):
-            found = self.world.see(CLAIMS).get(pod["metadata"]["namespace"], claim)
-            volume = self.world.see(VOLUMES).get(
+            found = self.context.see(CLAIMS).get(pod["metadata"]["namespace"], claim)
+            volume = self.context.see(VOLUMES).get(
                 "", ((found or {}).get("spec") or {}).get("volumeName", "")
             )
             if volume is not None and not volume_fits(volume, node):

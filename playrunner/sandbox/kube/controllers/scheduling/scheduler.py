@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch, for_reading
+from playrunner.sandbox.kube.controllers.framework.controller_context import now
 from playrunner.sandbox.kube.controllers.framework.pods import is_over
 from playrunner.sandbox.kube.controllers.framework.resources import (
     CLAIMS,
@@ -19,7 +20,6 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     is_leaving,
     key_of,
 )
-from playrunner.sandbox.kube.controllers.framework.world import now
 from playrunner.sandbox.kube.controllers.scheduling.free_capacity import Floor, claims_of
 
 NAME = "default-scheduler"
@@ -32,12 +32,17 @@ class Scheduler(Controller):
     name = "scheduler"
 
     def watches(self) -> Iterable[Watch]:
-        return ((PODS, self._concerned), (NODES, self._waiting), (CLAIMS, self._waiting), (VOLUMES, for_reading),
-                (STORAGE_CLASSES, for_reading))  # fmt: skip
+        return (
+            (PODS, self._concerned),
+            (NODES, self._waiting),
+            (CLAIMS, self._waiting),
+            (VOLUMES, for_reading),
+            (STORAGE_CLASSES, for_reading),
+        )
 
     def reconcile(self, key: Key) -> float | None:
-        pod = self.world.see(PODS).get(*key)
-        floor = self.world.the(Floor)
+        pod = self.context.see(PODS).get(*key)
+        floor = self.context.the(Floor)
         if pod is None or not _waits(pod):
             return None
         with floor.lock:
@@ -61,14 +66,14 @@ class Scheduler(Controller):
         return self._waiting(pod) if pod["spec"].get("nodeName") else ()
 
     def _waiting(self, one: Object) -> Iterable[Key]:
-        return [key_of(pod) for pod in self.world.see(PODS).all() if _waits(pod)]
+        return [key_of(pod) for pod in self.context.see(PODS).all() if _waits(pod)]
 
     def _claims_missing(self, pod: Object) -> str:
         """Why its claims keep it from any node."""
         namespace = pod["metadata"]["namespace"]
-        nodes = len(self.world.see(NODES).all())
+        nodes = len(self.context.see(NODES).all())
         for name in claims_of(pod):
-            claim = self.world.see(CLAIMS).get(namespace, name)
+            claim = self.context.see(CLAIMS).get(namespace, name)
             if claim is None:
                 return f'0/{nodes} nodes are available: persistentvolumeclaim "{name}" not found.'
             if is_leaving(claim):
@@ -88,22 +93,27 @@ class Scheduler(Controller):
         still unbound."""
         unbound = False
         for name in claims_of(pod):
-            claim = self.world.see(CLAIMS).get(pod["metadata"]["namespace"], name)
+            claim = self.context.see(CLAIMS).get(pod["metadata"]["namespace"], name)
             if claim is not None and not claim["spec"].get("volumeName"):
                 unbound = True
                 if SELECTED_NODE not in annotations_of(claim):
-                    self.world.patch(
+                    self.context.patch(
                         CLAIMS, claim, {"metadata": {"annotations": {SELECTED_NODE: node}}}
                     )
         return unbound
 
     def _waits_for_pod(self, claim: Object) -> bool:
-        found = self.world.see(STORAGE_CLASSES).get("", claim["spec"].get("storageClassName") or "")
+        found = self.context.see(STORAGE_CLASSES).get(
+            "", claim["spec"].get("storageClassName") or ""
+        )
         return found is not None and found.get("volumeBindingMode") == "WaitForFirstConsumer"
 
     def _refuse(self, pod: Object, why: str) -> None:
         conditions = (pod.get("status") or {}).get("conditions") or []
-        if any(one["type"] == "PodScheduled" and one.get("message") == why for one in conditions):
+        if any(
+            condition["type"] == "PodScheduled" and condition.get("message") == why
+            for condition in conditions
+        ):
             return
         refused = {
             "type": "PodScheduled",
@@ -112,9 +122,9 @@ class Scheduler(Controller):
             "message": why,
         }
         refused["lastTransitionTime"] = now()
-        others = [one for one in conditions if one["type"] != "PodScheduled"]
-        self.world.patch_status(PODS, pod, {"conditions": [*others, refused]})
-        self.world.event(
+        others = [condition for condition in conditions if condition["type"] != "PodScheduled"]
+        self.context.patch_status(PODS, pod, {"conditions": [*others, refused]})
+        self.context.event(
             pod, "Warning", "FailedScheduling", why, pod["spec"].get("schedulerName") or NAME
         )
 

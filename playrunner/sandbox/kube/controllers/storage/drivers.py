@@ -5,6 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 from pathlib import Path
 
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.pods import condition
 from playrunner.sandbox.kube.controllers.framework.resources import (
     CSI_DRIVERS,
@@ -12,7 +13,6 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     Object,
     uid_of,
 )
-from playrunner.sandbox.kube.controllers.framework.world import World
 from playrunner.sandbox.kube.controllers.kubelet.folders import remove
 from playrunner.sandbox.kube.controllers.kubelet.volumes import volume_folder
 
@@ -29,14 +29,14 @@ CONTROLLERS = {
 BUILT_IN = ("pd.csi.storage.gke.io", "kubernetes.io/gce-pd", "kubernetes.io/aws-ebs", LOCAL)
 
 
-def is_there(world: World, driver: str) -> bool:
+def is_there(context: ControllerContext, driver: str) -> bool:
     """Registered, and its controller available."""
     if driver in BUILT_IN:
         return True
-    if world.see(CSI_DRIVERS).get("", driver) is None:
+    if context.see(CSI_DRIVERS).get("", driver) is None:
         return False
     needed = CONTROLLERS.get(driver)
-    found = [one for one in world.see(DEPLOYMENTS).all() if one["metadata"]["name"] == needed]
+    found = [one for one in context.see(DEPLOYMENTS).all() if one["metadata"]["name"] == needed]
     return needed is None or any(condition(one, "Available") == "True" for one in found)
 
 
@@ -65,18 +65,35 @@ def volume(claim: Object, storage_class: Object) -> Object:
     driver = storage_class["provisioner"]
     name = f"pvc-{uid_of(claim)}"
     number = sha256(name.encode()).hexdigest()[:17]
-    handles = {"efs.csi.aws.com": f"{(storage_class.get('parameters') or {}).get('fileSystemId')}::fsap-{number}",
-               "fsx.csi.aws.com": f"fs-{number}"}  # fmt: skip
-    holder = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": claim["metadata"]["namespace"],
-              "name": claim["metadata"]["name"], "uid": uid_of(claim)}  # fmt: skip
+    file_system = (storage_class.get("parameters") or {}).get("fileSystemId")
+    handles = {
+        "efs.csi.aws.com": f"{file_system}::fsap-{number}",
+        "fsx.csi.aws.com": f"fs-{number}",
+    }
+    holder = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": claim["metadata"]["namespace"],
+        "name": claim["metadata"]["name"],
+        "uid": uid_of(claim),
+    }
     spec = {
-        "accessModes": claim["spec"].get("accessModes"), "claimRef": holder,
+        "accessModes": claim["spec"].get("accessModes"),
+        "claimRef": holder,
         "capacity": {"storage": claim["spec"]["resources"]["requests"]["storage"]},
-        "csi": {"driver": driver.replace("kubernetes.io/", ""), "volumeHandle": handles.get(driver, f"vol-{number}")},
+        "csi": {
+            "driver": driver.replace("kubernetes.io/", ""),
+            "volumeHandle": handles.get(driver, f"vol-{number}"),
+        },
         "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
-        "storageClassName": storage_class["metadata"]["name"], "volumeMode": claim["spec"].get("volumeMode") or "Filesystem",
-        **({"mountOptions": storage_class["mountOptions"]} if storage_class.get("mountOptions") else {}),
-    }  # fmt: skip
+        "storageClassName": storage_class["metadata"]["name"],
+        "volumeMode": claim["spec"].get("volumeMode") or "Filesystem",
+        **(
+            {"mountOptions": storage_class["mountOptions"]}
+            if storage_class.get("mountOptions")
+            else {}
+        ),
+    }
     return {"metadata": {"name": name, "annotations": {MADE_BY: driver}}, "spec": spec}
 
 

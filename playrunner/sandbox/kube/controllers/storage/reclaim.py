@@ -27,26 +27,26 @@ class VolumeController(Controller):
         return ((VOLUMES, by_itself), (CLAIMS, _claimed))
 
     def reconcile(self, key: Key) -> float | None:
-        volume = self.world.see(VOLUMES).get(*key)
+        volume = self.context.see(VOLUMES).get(*key)
         if volume is None:
             return None
         holder = volume["spec"].get("claimRef") or {}
-        claim = self.world.see(CLAIMS).get(*holder_key(holder)) if holder else None
+        claim = self.context.see(CLAIMS).get(*holder_key(holder)) if holder else None
         held = claim is not None and holder.get("uid") in (None, "", uid_of(claim))
         if is_leaving(volume):
             left = [one for one in volume["metadata"].get("finalizers") or () if one != PROTECTION]
             if not held and left != (volume["metadata"].get("finalizers") or []):
-                self.world.patch(VOLUMES, volume, {"metadata": {"finalizers": left or None}})
+                self.context.patch(VOLUMES, volume, {"metadata": {"finalizers": left or None}})
         elif not holder:
-            self.world.patch_status(VOLUMES, volume, {"phase": "Available"})
+            self.context.patch_status(VOLUMES, volume, {"phase": "Available"})
         elif not held and holder.get("uid"):
             if volume["spec"].get(
                 "persistentVolumeReclaimPolicy"
             ) == "Delete" and drivers.MADE_BY in annotations_of(volume):
-                drivers.remove_files(self.world.folder, volume)
-                self.world.delete(VOLUMES, volume)
+                drivers.remove_files(self.context.folder, volume)
+                self.context.delete(VOLUMES, volume)
             else:
-                self.world.patch_status(VOLUMES, volume, {"phase": "Released"})
+                self.context.patch_status(VOLUMES, volume, {"phase": "Released"})
         return None
 
 

@@ -1,4 +1,4 @@
-"""Disruption budgets: how many of their pods may be taken away now, which evictions ask for."""
+"""Disruption budgets: how many of their pods may be evicted now."""
 
 from __future__ import annotations
 
@@ -24,25 +24,32 @@ class BudgetController(Controller):
         return ((BUDGETS, by_itself), (PODS, self._over))
 
     def _over(self, pod: Object) -> Iterable[Key]:
-        return [key_of(one) for one in self.world.see(BUDGETS).all(pod["metadata"]["namespace"])]
+        return [key_of(one) for one in self.context.see(BUDGETS).all(pod["metadata"]["namespace"])]
 
     def reconcile(self, key: Key) -> float | None:
-        one = self.world.see(BUDGETS).get(*key)
-        if one is None:
+        budget = self.context.see(BUDGETS).get(*key)
+        if budget is None:
             return None
-        chosen = by_selector(one["spec"].get("selector"))
-        pods = [pod for pod in self.world.see(PODS).all(key[0]) if chosen(pod) and is_active(pod)]
+        chosen = by_selector(budget["spec"].get("selector"))
+        pods = [pod for pod in self.context.see(PODS).all(key[0]) if chosen(pod) and is_active(pod)]
         healthy = sum(map(is_ready, pods))
-        if one["spec"].get("minAvailable") is not None:
-            needed = _amount(one["spec"]["minAvailable"], len(pods))
+        if budget["spec"].get("minAvailable") is not None:
+            needed = _amount(budget["spec"]["minAvailable"], len(pods))
         else:
-            needed = len(pods) - _amount(one["spec"].get("maxUnavailable", 0), len(pods))
-        self.world.patch_status(BUDGETS, one, {
-            "expectedPods": len(pods), "currentHealthy": healthy, "desiredHealthy": max(0, needed),
-            "disruptionsAllowed": max(0, healthy - needed), "observedGeneration": one["metadata"].get("generation", 1),
-        })  # fmt: skip
+            needed = len(pods) - _amount(budget["spec"].get("maxUnavailable", 0), len(pods))
+        self.context.patch_status(
+            BUDGETS,
+            budget,
+            {
+                "expectedPods": len(pods),
+                "currentHealthy": healthy,
+                "desiredHealthy": max(0, needed),
+                "disruptionsAllowed": max(0, healthy - needed),
+                "observedGeneration": budget["metadata"].get("generation", 1),
+            },
+        )
         return None
 
 
-def _amount(wish: int | str, whole: int) -> int:
-    return wish if isinstance(wish, int) else math.ceil(int(wish.rstrip("%")) * whole / 100)
+def _amount(amount: int | str, whole: int) -> int:
+    return amount if isinstance(amount, int) else math.ceil(int(amount.rstrip("%")) * whole / 100)

@@ -1,4 +1,5 @@
-"""DaemonSets: one pod on every node that fits its selector and taints; none is a fine number, too."""
+"""DaemonSets: one pod on every node that fits its selector and taints; zero pods is
+valid."""
 
 from __future__ import annotations
 
@@ -38,17 +39,17 @@ class DaemonSetController(Controller):
         return ((DAEMON_SETS, by_itself), (PODS, by_owner("DaemonSet")), (NODES, self._all))
 
     def _all(self, node: Object) -> Iterable[Key]:
-        return [key_of(one) for one in self.world.see(DAEMON_SETS).all()]
+        return [key_of(one) for one in self.context.see(DAEMON_SETS).all()]
 
     def reconcile(self, key: Key) -> float | None:
-        one = self.world.see(DAEMON_SETS).get(*key)
-        if one is None or is_leaving(one):
+        daemon_set = self.context.see(DAEMON_SETS).get(*key)
+        if daemon_set is None or is_leaving(daemon_set):
             return None
-        number = template_hash(one["spec"]["template"])
-        wanted = _on(one)
+        number = template_hash(daemon_set["spec"]["template"])
+        wanted = _on(daemon_set)
         nodes = {
             node["metadata"]["name"]: node
-            for node in self.world.see(NODES).all()
+            for node in self.context.see(NODES).all()
             if not is_leaving(node)
         }
         fitting = {
@@ -57,40 +58,48 @@ class DaemonSetController(Controller):
             if _belongs(wanted["spec"]["template"]["spec"], node)
         }
         pods: dict[str, list[Object]] = {}
-        for pod in self.world.see(PODS).owned_by(uid_of(one)):
+        for pod in self.context.see(PODS).owned_by(uid_of(daemon_set)):
             pods.setdefault(_node_of(pod), []).append(pod)
         for name, there in pods.items():
             for pod in (
                 there if name not in fitting else [*filter(is_over, there), *_living(there)[1:]]
             ):
                 if not is_leaving(pod):
-                    self.world.delete(PODS, pod)
+                    self.context.delete(PODS, pod)
         for name in sorted(fitting):
             if not pods.get(name):
                 pods[name] = [self._create(wanted, name, number)]
         current = {name: pod for name in fitting for pod in _living(pods[name])[:1]}
-        self._renew(one, current, number)
-        self._tell(one, fitting, pods, current, number)
+        self._renew(daemon_set, current, number)
+        self._tell(daemon_set, fitting, pods, current, number)
         return None
 
-    def _create(self, one: Object, node: str, number: str) -> Object:
-        spec = one["spec"]["template"]["spec"]
+    def _create(self, daemon_set: Object, node: str, number: str) -> Object:
+        spec = daemon_set["spec"]["template"]["spec"]
         pinned = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
-        affinity = {**(spec.get("affinity") or {}), "nodeAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [pinned]}}}  # fmt: skip
-        template = {**one["spec"]["template"], "spec": {**spec, "affinity": affinity}}
-        wish = {**one, "spec": {**one["spec"], "template": template}}
+        affinity = {
+            **(spec.get("affinity") or {}),
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [pinned]}
+            },
+        }
+        template = {**daemon_set["spec"]["template"], "spec": {**spec, "affinity": affinity}}
+        owner = {**daemon_set, "spec": {**daemon_set["spec"], "template": template}}
         labels = {
             HASH: number,
-            "pod-template-generation": str(one["metadata"].get("generation", 1)),
+            "pod-template-generation": str(daemon_set["metadata"].get("generation", 1)),
         }
         return create_pod(
-            self.world, wish, DAEMON_SETS, f"{one['metadata']['name']}-{suffix()}", labels=labels
+            self.context,
+            owner,
+            DAEMON_SETS,
+            f"{daemon_set['metadata']['name']}-{suffix()}",
+            labels=labels,
         )
 
-    def _renew(self, one: Object, current: dict[str, Object], number: str) -> None:
+    def _renew(self, daemon_set: Object, current: dict[str, Object], number: str) -> None:
         """Pods of an older template go, a few at a time."""
-        strategy = one["spec"].get("updateStrategy") or {}
+        strategy = daemon_set["spec"].get("updateStrategy") or {}
         old = [pod for pod in current.values() if labels_of(pod).get(HASH) != number]
         if not old or strategy.get("type") == "OnDelete":
             return
@@ -102,11 +111,11 @@ class DaemonSetController(Controller):
         waiting = sum(1 for pod in current.values() if not is_ready(pod) and pod not in idle)
         ready = [pod for pod in old if is_ready(pod)][: max(0, most - waiting - len(idle))]
         for pod in [*idle, *ready]:
-            self.world.delete(PODS, pod)
+            self.context.delete(PODS, pod)
 
     def _tell(
         self,
-        one: Object,
+        daemon_set: Object,
         fitting: set[str],
         pods: dict[str, list[Object]],
         current: dict[str, Object],
@@ -114,17 +123,27 @@ class DaemonSetController(Controller):
     ) -> None:
         astray = sum(1 for name, there in pods.items() if name not in fitting and _living(there))
         ready = sum(1 for pod in current.values() if is_ready(pod))
-        self.world.patch_status(DAEMON_SETS, one, {
-            "desiredNumberScheduled": len(fitting), "currentNumberScheduled": len(current), "numberMisscheduled": astray,
-            "numberReady": ready, "numberAvailable": ready, "numberUnavailable": len(fitting) - ready,
-            "updatedNumberScheduled": sum(1 for pod in current.values() if labels_of(pod).get(HASH) == number),
-            "observedGeneration": one["metadata"].get("generation", 1),
-        })  # fmt: skip
+        self.context.patch_status(
+            DAEMON_SETS,
+            daemon_set,
+            {
+                "desiredNumberScheduled": len(fitting),
+                "currentNumberScheduled": len(current),
+                "numberMisscheduled": astray,
+                "numberReady": ready,
+                "numberAvailable": ready,
+                "numberUnavailable": len(fitting) - ready,
+                "updatedNumberScheduled": sum(
+                    1 for pod in current.values() if labels_of(pod).get(HASH) == number
+                ),
+                "observedGeneration": daemon_set["metadata"].get("generation", 1),
+            },
+        )
 
 
-def _on(one: Object) -> Object:
+def _on(daemon_set: Object) -> Object:
     """The set with the tolerations that its pods get by themselves."""
-    template = one["spec"]["template"]
+    template = daemon_set["spec"]["template"]
     added = [
         {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": "NoExecute"}
         for name in _STAYS
@@ -135,7 +154,7 @@ def _on(one: Object) -> Object:
     ]
     tolerations = [*(template["spec"].get("tolerations") or ()), *added]
     spec = {**template["spec"], "tolerations": tolerations}
-    return {**one, "spec": {**one["spec"], "template": {**template, "spec": spec}}}
+    return {**daemon_set, "spec": {**daemon_set["spec"], "template": {**template, "spec": spec}}}
 
 
 def _belongs(spec: Object, node: Object) -> bool:

@@ -14,6 +14,7 @@ from playrunner.sandbox.kube.controllers.framework.controller import (
     by_itself,
     by_owner,
 )
+from playrunner.sandbox.kube.controllers.framework.controller_context import now, seconds_since
 from playrunner.sandbox.kube.controllers.framework.resources import (
     DEPLOYMENTS,
     PODS,
@@ -26,7 +27,6 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     owned,
     uid_of,
 )
-from playrunner.sandbox.kube.controllers.framework.world import now, seconds_since
 
 HASH = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -44,46 +44,50 @@ class DeploymentController(Controller):
         return ((DEPLOYMENTS, by_itself), (REPLICA_SETS, by_owner("Deployment")))
 
     def reconcile(self, key: Key) -> float | None:
-        one = self.world.see(DEPLOYMENTS).get(*key)
-        if one is None or is_leaving(one):
+        deployment = self.context.see(DEPLOYMENTS).get(*key)
+        if deployment is None or is_leaving(deployment):
             return None
         sets = [
             each
-            for each in self.world.see(REPLICA_SETS).owned_by(uid_of(one))
+            for each in self.context.see(REPLICA_SETS).owned_by(uid_of(deployment))
             if not is_leaving(each)
         ]
-        number = template_hash(one["spec"]["template"])
+        number = template_hash(deployment["spec"]["template"])
         old = [each for each in sets if labels_of(each).get(HASH) != number]
         new = next((each for each in sets if each not in old), None)
-        if one["spec"].get("paused") and new is None:
+        if deployment["spec"].get("paused") and new is None:
             return None
-        new = self._newest(one, new, old, number)
-        if not one["spec"].get("paused"):
-            self._roll(one, new, old)
-        self._forget_old(one, old)
-        return self._tell(one, new, old)
+        new = self._newest(deployment, new, old, number)
+        if not deployment["spec"].get("paused"):
+            self._roll(deployment, new, old)
+        self._forget_old(deployment, old)
+        return self._tell(deployment, new, old)
 
-    def _newest(self, one: Object, new: Object | None, old: list[Object], number: str) -> Object:
+    def _newest(
+        self, deployment: Object, new: Object | None, old: list[Object], number: str
+    ) -> Object:
         revision = max((int(annotations_of(each).get(REVISION, 0)) for each in old), default=0) + 1
         if new is None:
-            new = self.world.create(REPLICA_SETS, _replica_set(one, number, revision))
+            new = self.context.create(REPLICA_SETS, _replica_set(deployment, number, revision))
         elif int(annotations_of(new).get(REVISION, 0)) < revision:
-            new = self.world.patch(
+            new = self.context.patch(
                 REPLICA_SETS, new, {"metadata": {"annotations": {REVISION: str(revision)}}}
             )
         current = annotations_of(new)[REVISION]
-        if annotations_of(one).get(REVISION) != current:
-            self.world.patch(DEPLOYMENTS, one, {"metadata": {"annotations": {REVISION: current}}})
+        if annotations_of(deployment).get(REVISION) != current:
+            self.context.patch(
+                DEPLOYMENTS, deployment, {"metadata": {"annotations": {REVISION: current}}}
+            )
         return new
 
-    def _roll(self, one: Object, new: Object, old: list[Object]) -> None:
-        wanted = one["spec"].get("replicas", 1)
-        strategy = one["spec"].get("strategy") or {}
+    def _roll(self, deployment: Object, new: Object, old: list[Object]) -> None:
+        wanted = deployment["spec"].get("replicas", 1)
+        strategy = deployment["spec"].get("strategy") or {}
         living = [each for each in old if each["spec"].get("replicas")]
         if strategy.get("type") == "Recreate":
             for each in living:
                 self._scale(each, 0)
-            if any(self.world.see(PODS).owned_by(uid_of(each)) for each in old):
+            if any(self.context.see(PODS).owned_by(uid_of(each)) for each in old):
                 return  # each pod that goes changes its set, which brings us back
             self._scale(new, wanted)
             return
@@ -106,74 +110,82 @@ class DeploymentController(Controller):
 
     def _scale(self, one: Object, count: int) -> None:
         if one["spec"].get("replicas") != count:
-            self.world.patch(REPLICA_SETS, one, {"spec": {"replicas": count}})
+            self.context.patch(REPLICA_SETS, one, {"spec": {"replicas": count}})
 
-    def _forget_old(self, one: Object, old: list[Object]) -> None:
+    def _forget_old(self, deployment: Object, old: list[Object]) -> None:
         empty = [
             each
             for each in old
             if not each["spec"].get("replicas") and not (each.get("status") or {}).get("replicas")
         ]
         empty.sort(key=lambda each: int(annotations_of(each).get(REVISION, 0)))
-        for each in empty[: max(0, len(empty) - one["spec"].get("revisionHistoryLimit", 10))]:
-            self.world.delete(REPLICA_SETS, each)
+        for each in empty[
+            : max(0, len(empty) - deployment["spec"].get("revisionHistoryLimit", 10))
+        ]:
+            self.context.delete(REPLICA_SETS, each)
 
-    def _tell(self, one: Object, new: Object, old: list[Object]) -> float | None:
-        wanted = one["spec"].get("replicas", 1)
+    def _tell(self, deployment: Object, new: Object, old: list[Object]) -> float | None:
+        wanted = deployment["spec"].get("replicas", 1)
         counts = {name: sum((each.get("status") or {}).get(name, 0) for each in (new, *old))
                   for name in ("replicas", "readyReplicas", "availableReplicas")}  # fmt: skip
         counts["updatedReplicas"] = (new.get("status") or {}).get("replicas", 0)
         counts["unavailableReplicas"] = max(
             0, max(wanted, counts["replicas"]) - counts["availableReplicas"]
         )
-        before = one.get("status") or {}
+        before = deployment.get("status") or {}
         moved = any((before.get(name) or 0) != count for name, count in counts.items())
         done = (
             counts["updatedReplicas"] == counts["replicas"] == counts["availableReplicas"] == wanted
         )
-        progressing, left = _progressing(one, new, done, moved)
-        rolling = (one["spec"].get("strategy") or {}).get("rollingUpdate") or {}
+        progressing, left = _progressing(deployment, new, done, moved)
+        rolling = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
         missing = _share(rolling.get("maxUnavailable", 0), wanted, math.floor)
         enough = counts["availableReplicas"] >= wanted - missing
-        available = ("Available", "True" if enough else "False",
-                     "MinimumReplicasAvailable" if enough else "MinimumReplicasUnavailable",
-                     f"Deployment {'has' if enough else 'does not have'} minimum availability.")  # fmt: skip
+        available = (
+            "Available",
+            "True" if enough else "False",
+            "MinimumReplicasAvailable" if enough else "MinimumReplicasUnavailable",
+            f"Deployment {'has' if enough else 'does not have'} minimum availability.",
+        )
         conditions = [
             _condition(before, *available, moved=False),
             _condition(before, *progressing, moved=moved),
         ]
         status = {
             **counts,
-            "observedGeneration": one["metadata"].get("generation", 1),
+            "observedGeneration": deployment["metadata"].get("generation", 1),
             "conditions": conditions,
         }
-        self.world.patch_status(DEPLOYMENTS, one, status)
+        self.context.patch_status(DEPLOYMENTS, deployment, status)
         return left
 
 
-def _replica_set(one: Object, number: str, revision: int) -> Object:
-    labels = {**(one["spec"]["template"]["metadata"].get("labels") or {}), HASH: number}
-    selector = one["spec"]["selector"]
+def _replica_set(deployment: Object, number: str, revision: int) -> Object:
+    labels = {**(deployment["spec"]["template"]["metadata"].get("labels") or {}), HASH: number}
+    selector = deployment["spec"]["selector"]
     template = {
-        **one["spec"]["template"],
-        "metadata": {**one["spec"]["template"]["metadata"], "labels": labels},
+        **deployment["spec"]["template"],
+        "metadata": {**deployment["spec"]["template"]["metadata"], "labels": labels},
     }
     metadata = {
-        "name": f"{one['metadata']['name']}-{number}", "namespace": one["metadata"]["namespace"], "labels": labels,
-        "annotations": {REVISION: str(revision)}, "ownerReferences": owned(one),
-    }  # fmt: skip
+        "name": f"{deployment['metadata']['name']}-{number}",
+        "namespace": deployment["metadata"]["namespace"],
+        "labels": labels,
+        "annotations": {REVISION: str(revision)},
+        "ownerReferences": owned(deployment),
+    }
     chosen = {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), HASH: number}}
     spec = {
         "replicas": 0,
         "selector": chosen,
         "template": template,
-        "minReadySeconds": one["spec"].get("minReadySeconds", 0),
+        "minReadySeconds": deployment["spec"].get("minReadySeconds", 0),
     }
     return {"metadata": metadata, "spec": spec}
 
 
 def _progressing(
-    one: Object, new: Object, done: bool, moved: bool
+    deployment: Object, new: Object, done: bool, moved: bool
 ) -> tuple[tuple[str, str, str, str], float | None]:
     name = new["metadata"]["name"]
     if done:
@@ -183,10 +195,10 @@ def _progressing(
             "NewReplicaSetAvailable",
             f'ReplicaSet "{name}" has successfully progressed.',
         ), None
-    conditions = (one.get("status") or {}).get("conditions") or ()
+    conditions = (deployment.get("status") or {}).get("conditions") or ()
     known = next((each for each in conditions if each["type"] == "Progressing"), None)
-    patience = float(one["spec"].get("progressDeadlineSeconds", 600))
-    # A rollout that had ended starts its time anew.
+    patience = float(deployment["spec"].get("progressDeadlineSeconds", 600))
+    # A rollout that had ended starts its deadline again.
     fresh = known is None or moved or known["reason"] == "NewReplicaSetAvailable"
     left = patience if fresh or known is None else patience - seconds_since(known["lastUpdateTime"])
     if left <= 0 or (known and known["reason"] == "ProgressDeadlineExceeded" and not moved):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from functools import partial
 
 from playrunner.sandbox.kube.controllers.framework.client import ApiError
 from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch
@@ -45,105 +46,102 @@ class GarbageCollector(Controller):
             self._follow_all()
             return LOOK_AGAIN_SECONDS
         resource = self._resources.get(key[0])
-        found = self.world.see(resource).all() if resource is not None else []
-        one = next(
+        found = self.context.see(resource).all() if resource is not None else []
+        obj = next(
             (each for each in found if resource is not None and self._key(resource, each) == key),
             None,
         )
-        if resource is None or one is None:
+        if resource is None or obj is None:
             return None
-        if is_leaving(one) and one["metadata"].get("finalizers"):
-            self._see_off(resource, one)
-        if one["metadata"].get("ownerReferences"):
-            self._require_owner(resource, one)
+        if is_leaving(obj) and obj["metadata"].get("finalizers"):
+            self._see_off(resource, obj)
+        if obj["metadata"].get("ownerReferences"):
+            self._require_owner(resource, obj)
         return None
 
     def _follow_all(self) -> None:
-        for resource in self.world.the(Served).all():
+        for resource in self.context.the(Served).all():
             if resource not in self._followed:
-                self._followed = self._followed | {
-                    resource
-                }  # a new set: others go through the old one
-                self.world.see(resource).listen(
-                    lambda one, resource=resource: self._heard(resource, one)
-                )  # type: ignore[misc]
+                # A new set: other threads iterate over the old one.
+                self._followed = self._followed | {resource}
+                self.context.see(resource).listen(partial(self._heard, resource))
 
-    def _heard(self, resource: Resource, one: Object) -> None:
-        key = self._key(resource, one)
+    def _heard(self, resource: Resource, obj: Object) -> None:
+        key = self._key(resource, obj)
         with self._lock:
             self._resources[key[0]] = resource
-            for owner in one["metadata"].get("ownerReferences") or ():
+            for owner in obj["metadata"].get("ownerReferences") or ():
                 self._dependents.setdefault(owner["uid"], set()).add(key)
-            woken = [key, *self._dependents.get(uid_of(one), ())]
+            woken = [key, *self._dependents.get(uid_of(obj), ())]
         for each in woken:
             self.queue.add(each)
-        for reference in (one["metadata"].get("ownerReferences") or ()) if is_leaving(one) else ():
+        for reference in (obj["metadata"].get("ownerReferences") or ()) if is_leaving(obj) else ():
             for owner in self._followed:
                 if (owner.group, owner.kind) == (
                     reference["apiVersion"].rpartition("/")[0],
                     reference["kind"],
                 ):
                     self.queue.add(
-                        (owner.path(key_of(one)[0] if owner.namespaced else ""), reference["name"])
+                        (owner.path(key_of(obj)[0] if owner.namespaced else ""), reference["name"])
                     )
 
-    def _require_owner(self, resource: Resource, one: Object) -> None:
-        found = [
-            (reference, self._owner(reference, one))
-            for reference in one["metadata"]["ownerReferences"]
+    def _require_owner(self, resource: Resource, obj: Object) -> None:
+        owners = [
+            (reference, self._owner(reference, obj))
+            for reference in obj["metadata"]["ownerReferences"]
         ]
-        there = [reference for reference, owner in found if owner is not None]
+        there = [reference for reference, owner in owners if owner is not None]
         if not there:
-            self.world.delete(resource, one)
-        elif len(there) < len(found):
-            self.world.patch(resource, one, {"metadata": {"ownerReferences": there}})
-        elif not is_leaving(one) and any(_leaves_last(owner) for _, owner in found):
-            self.world.delete(resource, one, propagation="Foreground")
+            self.context.delete(resource, obj)
+        elif len(there) < len(owners):
+            self.context.patch(resource, obj, {"metadata": {"ownerReferences": there}})
+        elif not is_leaving(obj) and any(_leaves_last(owner) for _, owner in owners):
+            self.context.delete(resource, obj, propagation="Foreground")
 
     def _owner(self, reference: Object, dependent: Object) -> Object | None:
-        """The owner as it is now; an empty object for a kind that nobody serves, which is not ours
+        """The owner as it is now; an empty object for a kind that is not served, which is not ours
         to judge."""
-        resource = self.world.the(Served).of(reference["apiVersion"], reference["kind"])
+        resource = self.context.the(Served).of(reference["apiVersion"], reference["kind"])
         if resource is None:
             return {"metadata": {}}
         namespace = dependent["metadata"].get("namespace", "") if resource.namespaced else ""
-        seen = self.world.see(resource).get(namespace, reference["name"])
+        seen = self.context.see(resource).get(namespace, reference["name"])
         if seen is not None and uid_of(seen) == reference["uid"]:
             return seen
         try:
-            live: Object = self.world.api.call("GET", resource.path(namespace, reference["name"]))
+            live: Object = self.context.api.call("GET", resource.path(namespace, reference["name"]))
         except ApiError as error:
             if error.code != 404:
                 raise
             return None
         return live if uid_of(live) == reference["uid"] else None
 
-    def _see_off(self, resource: Resource, one: Object) -> None:
-        finalizers = one["metadata"]["finalizers"]
-        dependents = self._living_dependents(uid_of(one))
+    def _see_off(self, resource: Resource, obj: Object) -> None:
+        finalizers = obj["metadata"]["finalizers"]
+        dependents = self._living_dependents(uid_of(obj))
         if ORPHAN in finalizers:
             for kind, each in dependents:
                 others = [
                     reference
                     for reference in each["metadata"]["ownerReferences"]
-                    if reference["uid"] != uid_of(one)
+                    if reference["uid"] != uid_of(obj)
                 ]
-                self.world.patch(kind, each, {"metadata": {"ownerReferences": others or None}})
+                self.context.patch(kind, each, {"metadata": {"ownerReferences": others or None}})
         elif FOREGROUND in finalizers:
             for kind, each in dependents:
                 if not is_leaving(each):
-                    self.world.delete(kind, each, propagation="Foreground")
-            if any(_blocks(each, one) for _, each in dependents):
+                    self.context.delete(kind, each, propagation="Foreground")
+            if any(_blocks(each, obj) for _, each in dependents):
                 return
         left = [each for each in finalizers if each not in (ORPHAN, FOREGROUND)]
         if left != finalizers:
-            self.world.patch(resource, one, {"metadata": {"finalizers": left or None}})
+            self.context.patch(resource, obj, {"metadata": {"finalizers": left or None}})
 
     def _living_dependents(self, uid: str) -> list[tuple[Resource, Object]]:
         return [
             (resource, one)
             for resource in self._followed
-            for one in self.world.see(resource).owned_by(uid)
+            for one in self.context.see(resource).owned_by(uid)
         ]
 
     @staticmethod

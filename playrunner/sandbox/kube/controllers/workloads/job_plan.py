@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from playrunner.sandbox.kube.controllers.framework.controller_context import seconds_since
 from playrunner.sandbox.kube.controllers.framework.pods import (
     condition,
     is_active,
@@ -18,13 +19,12 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     is_leaving,
     uid_of,
 )
-from playrunner.sandbox.kube.controllers.framework.world import seconds_since
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class JobOutcome:
     """How a job ends: Complete or Failed."""
 
     kind: str
@@ -88,13 +88,13 @@ def is_finished(job: Object) -> bool:
     return "True" in (condition(job, "Complete"), condition(job, "Failed"))
 
 
-def verdict(job: Object, tally: Tally, pods: list[Object]) -> Verdict | None:
+def outcome(job: Object, tally: Tally, pods: list[Object]) -> JobOutcome | None:
     """How it ends; None while it goes on."""
     spec = job["spec"]
     if tally.refusal:
-        return Verdict("Failed", "PodFailurePolicy", tally.refusal)
+        return JobOutcome("Failed", "PodFailurePolicy", tally.refusal)
     if _too_often(job, tally, pods):
-        return Verdict(
+        return JobOutcome(
             "Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
         )
     started, deadline = (
@@ -102,7 +102,7 @@ def verdict(job: Object, tally: Tally, pods: list[Object]) -> Verdict | None:
         spec.get("activeDeadlineSeconds"),
     )
     if deadline and started and not spec.get("suspend") and seconds_since(started) >= deadline:
-        return Verdict(
+        return JobOutcome(
             "Failed", "DeadlineExceeded", "Job was active longer than specified deadline"
         )
     wanted = spec.get("completions")
@@ -112,7 +112,7 @@ def verdict(job: Object, tally: Tally, pods: list[Object]) -> Verdict | None:
         else tally.succeeded > 0 and not any(map(is_active, pods))
     )
     if enough and not (wanted == 0 and not started):
-        return Verdict(
+        return JobOutcome(
             "Complete", "CompletionsReached", "Reached expected number of succeeded pods"
         )
     return None
@@ -169,13 +169,13 @@ def indexed_template(template: Object, job: str, index: int) -> Object:
 
 def ranges(indexes: set[int]) -> str:
     """As `0-2,5`."""
-    found: list[list[int]] = []
+    spans: list[list[int]] = []
     for index in sorted(indexes):
-        if found and found[-1][1] == index - 1:
-            found[-1][1] = index
+        if spans and spans[-1][1] == index - 1:
+            spans[-1][1] = index
         else:
-            found.append([index, index])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
+            spans.append([index, index])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 
 
 def _indexes(text: str) -> set[int]:
@@ -190,18 +190,18 @@ def _policy(job: Object, pod: Object) -> tuple[str, str]:
     for number, rule in enumerate((job["spec"].get("podFailurePolicy") or {}).get("rules") or ()):
         for wanted in rule.get("onPodConditions") or ():
             if condition(pod, wanted["type"]) == wanted.get("status", "True"):
-                said = (
+                message = (
                     f"Pod {_named(pod)} has condition {wanted['type']} matching {rule['action']}"
                     f" rule at index {number}"
                 )
-                return rule["action"], said
+                return rule["action"], message
         codes = rule.get("onExitCodes")
         for name, code in _exit_codes(pod) if codes else ():
             if codes.get("containerName") in (None, name) and (code in codes["values"]) == (
                 codes["operator"] == "In"
             ):
-                said = f"Container {name} for pod {_named(pod)} failed with exit code {code}"
-                return rule["action"], f"{said} matching {rule['action']} rule at index {number}"
+                message = f"Container {name} for pod {_named(pod)} failed with exit code {code}"
+                return rule["action"], f"{message} matching {rule['action']} rule at index {number}"
     return "Count", ""
 
 

@@ -11,6 +11,7 @@ from playrunner.sandbox.kube.controllers.framework.controller import (
     by_itself,
     by_owner,
 )
+from playrunner.sandbox.kube.controllers.framework.controller_context import now, seconds_since
 from playrunner.sandbox.kube.controllers.framework.pods import is_active, is_over, is_ready
 from playrunner.sandbox.kube.controllers.framework.resources import (
     JOBS,
@@ -20,7 +21,6 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     is_leaving,
     uid_of,
 )
-from playrunner.sandbox.kube.controllers.framework.world import now, seconds_since
 from playrunner.sandbox.kube.controllers.workloads import job_plan
 from playrunner.sandbox.kube.controllers.workloads.job_plan import INDEX, Tally, is_indexed
 from playrunner.sandbox.kube.controllers.workloads.replicas import create_pod, suffix
@@ -32,7 +32,7 @@ FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS = (
 
 
 class JobController(Controller):
-    """What ended is remembered by uid, so that pods that are taken away afterwards still count."""
+    """What ended is remembered by uid, so that pods that are deleted afterwards still count."""
 
     name = "jobs"
 
@@ -44,7 +44,7 @@ class JobController(Controller):
         self._not_before: dict[str, float] = {}
 
     def reconcile(self, key: Key) -> float | None:
-        job = self.world.see(JOBS).get(*key)
+        job = self.context.see(JOBS).get(*key)
         if job is None or is_leaving(job):
             return None
         if (
@@ -53,21 +53,24 @@ class JobController(Controller):
             return None
         if job_plan.is_finished(job):
             return self._retire(job)
-        pods = self.world.see(PODS).owned_by(uid_of(job))
+        pods = self.context.see(PODS).owned_by(uid_of(job))
         tally = self._tallies.setdefault(uid_of(job), Tally.of(job))
         failures = tally.failed
         tally.count(job, pods)
         if tally.failed > failures:
             pause = min(FIRST_PAUSE_SECONDS * 2.0 ** (tally.failed - 1), MOST_PAUSE_SECONDS)
             self._not_before[uid_of(job)] = time.monotonic() + pause
-        verdict = job_plan.verdict(job, tally, pods)
+        outcome = job_plan.outcome(job, tally, pods)
         active = [pod for pod in pods if is_active(pod)]
-        if verdict is not None or job["spec"].get("suspend"):
-            return self._wind_up(job, tally, pods, verdict)
+        if outcome is not None or job["spec"].get("suspend"):
+            return self._wind_up(job, tally, pods, outcome)
         again = self._keep_going(job, tally, active)
-        active = [pod for pod in self.world.see(PODS).owned_by(uid_of(job)) if is_active(pod)]
+        active = [pod for pod in self.context.see(PODS).owned_by(uid_of(job)) if is_active(pod)]
         self._tell(
-            job, tally, active, [one for one in _conditions(job) if one["type"] != "Suspended"]
+            job,
+            tally,
+            active,
+            [condition for condition in _conditions(job) if condition["type"] != "Suspended"],
         )
         deadline = job["spec"].get("activeDeadlineSeconds")
         left = (
@@ -75,14 +78,14 @@ class JobController(Controller):
             if deadline
             else None
         )
-        return min((one for one in (again, left) if one is not None), default=None)
+        return min((seconds for seconds in (again, left) if seconds is not None), default=None)
 
     def _keep_going(self, job: Object, tally: Tally, active: list[Object]) -> float | None:
         """Start and end pods until the right ones run; how long to wait with it after a failure."""
         missing, surplus = job_plan.missing(job, tally, active)
         for pod in surplus:
             tally.seen.add(uid_of(pod))  # not its failure
-            self.world.delete(PODS, pod)
+            self.context.delete(PODS, pod)
         wait = self._not_before.get(uid_of(job), 0.0) - time.monotonic()
         if missing and wait > 0:
             return wait
@@ -93,44 +96,47 @@ class JobController(Controller):
     def _create(self, job: Object, index: int | None) -> None:
         name = job["metadata"]["name"]
         if index is None:
-            create_pod(self.world, job, JOBS, f"{name}-{suffix()}")
+            create_pod(self.context, job, JOBS, f"{name}-{suffix()}")
             return
         template = job_plan.indexed_template(job["spec"]["template"], name, index)
-        wish = {**job, "spec": {**job["spec"], "template": template}}
+        owner = {**job, "spec": {**job["spec"], "template": template}}
         mark = {INDEX: str(index)}
         create_pod(
-            self.world, wish, JOBS, f"{name}-{index}-{suffix()}", annotations=mark, labels=mark
+            self.context, owner, JOBS, f"{name}-{index}-{suffix()}", annotations=mark, labels=mark
         )
 
     def _wind_up(
-        self, job: Object, tally: Tally, pods: list[Object], verdict: job_plan.Verdict | None
+        self, job: Object, tally: Tally, pods: list[Object], outcome: job_plan.JobOutcome | None
     ) -> float | None:
-        """Take away what still runs, and say how it ended once nothing does."""
+        """Delete the pods that still run; report the outcome once none does."""
         for pod in filter(is_active, pods):
-            if verdict is None:
+            if outcome is None:
                 tally.seen.add(uid_of(pod))  # suspending a job is not its pods' failure
-            self.world.delete(PODS, pod)
+            self.context.delete(PODS, pod)
         running = [pod for pod in pods if not is_over(pod)]
-        if verdict is None:
+        if outcome is None:
             suspended = _condition("Suspended", "True", "JobSuspended", "Job suspended")
             known = [
-                one
-                for one in _conditions(job)
-                if one["type"] == "Suspended" and one["status"] == "True"
+                condition
+                for condition in _conditions(job)
+                if condition["type"] == "Suspended" and condition["status"] == "True"
             ]
             self._tell(job, tally, [], known or [suspended])
             return None
-        target = next((one for one in _conditions(job) if one["type"] == verdict.target), None)
-        target = target or _condition(verdict.target, "True", verdict.reason, verdict.message)
+        target = next(
+            (condition for condition in _conditions(job) if condition["type"] == outcome.target),
+            None,
+        )
+        target = target or _condition(outcome.target, "True", outcome.reason, outcome.message)
         if running:
             self._tell(job, tally, [], [target])
             return None
-        final = _condition(verdict.kind, "True", verdict.reason, verdict.message)
-        self._tell(job, tally, [], [target, final], over=verdict.kind == "Complete")
+        final = _condition(outcome.kind, "True", outcome.reason, outcome.message)
+        self._tell(job, tally, [], [target, final], over=outcome.kind == "Complete")
         kind, said = (
-            ("Normal", "Completed") if verdict.kind == "Complete" else ("Warning", verdict.reason)
+            ("Normal", "Completed") if outcome.kind == "Complete" else ("Warning", outcome.reason)
         )
-        self.world.event(job, kind, said, verdict.message or "Job completed", "job-controller")
+        self.context.event(job, kind, said, outcome.message or "Job completed", "job-controller")
         return None
 
     def _tell(
@@ -144,14 +150,19 @@ class JobController(Controller):
         suspended = bool(job["spec"].get("suspend"))
         known = (job.get("status") or {}).get("startTime")
         status: Object = {
-            "active": len(active), "ready": sum(map(is_ready, active)), "succeeded": tally.succeeded, "failed": tally.failed,
-            "terminating": 0, "startTime": None if suspended and not known else known or now(), "conditions": conditions,
-        }  # fmt: skip
+            "active": len(active),
+            "ready": sum(map(is_ready, active)),
+            "succeeded": tally.succeeded,
+            "failed": tally.failed,
+            "terminating": 0,
+            "startTime": None if suspended and not known else known or now(),
+            "conditions": conditions,
+        }
         if is_indexed(job):
             status["completedIndexes"] = job_plan.ranges(tally.done)
         if over:
             status["completionTime"] = now()
-        self.world.patch_status(JOBS, job, status)
+        self.context.patch_status(JOBS, job, status)
 
     def _retire(self, job: Object) -> float | None:
         self._tallies.pop(uid_of(job), None)
@@ -166,7 +177,7 @@ class JobController(Controller):
         left = patience - seconds_since(final["lastTransitionTime"])
         if left > 0:
             return float(left) + 0.1
-        self.world.delete(JOBS, job)
+        self.context.delete(JOBS, job)
         return None
 
 
@@ -176,5 +187,11 @@ def _conditions(job: Object) -> list[Object]:
 
 def _condition(kind: str, value: str, reason: str, message: str) -> Object:
     moment = now()
-    return {"type": kind, "status": value, "reason": reason, "message": message, "lastProbeTime": moment,
-            "lastTransitionTime": moment}  # fmt: skip
+    return {
+        "type": kind,
+        "status": value,
+        "reason": reason,
+        "message": message,
+        "lastProbeTime": moment,
+        "lastTransitionTime": moment,
+    }

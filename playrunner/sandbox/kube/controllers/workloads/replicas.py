@@ -12,6 +12,11 @@ from playrunner.sandbox.kube.controllers.framework.controller import (
     by_itself,
     by_owner,
 )
+from playrunner.sandbox.kube.controllers.framework.controller_context import (
+    ControllerContext,
+    now,
+    seconds_since,
+)
 from playrunner.sandbox.kube.controllers.framework.pods import (
     from_template,
     is_active,
@@ -29,7 +34,6 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     owned,
     uid_of,
 )
-from playrunner.sandbox.kube.controllers.framework.world import World, now, seconds_since
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so that no words come about
 
@@ -45,31 +49,45 @@ class ReplicaSetController(Controller):
         return ((REPLICA_SETS, by_itself), (PODS, by_owner("ReplicaSet")))
 
     def reconcile(self, key: Key) -> float | None:
-        one = self.world.see(REPLICA_SETS).get(*key)
-        if one is None or is_leaving(one):
+        replica_set = self.context.see(REPLICA_SETS).get(*key)
+        if replica_set is None or is_leaving(replica_set):
             return None
-        pods = [pod for pod in self.world.see(PODS).owned_by(uid_of(one)) if is_active(pod)]
-        wanted = one["spec"].get("replicas", 1)
+        pods = [
+            pod for pod in self.context.see(PODS).owned_by(uid_of(replica_set)) if is_active(pod)
+        ]
+        wanted = replica_set["spec"].get("replicas", 1)
         for _ in range(wanted - len(pods)):
             pods.append(
-                create_pod(self.world, one, REPLICA_SETS, f"{one['metadata']['name']}-{suffix()}")
+                create_pod(
+                    self.context,
+                    replica_set,
+                    REPLICA_SETS,
+                    f"{replica_set['metadata']['name']}-{suffix()}",
+                )
             )
         surplus = sorted(pods, key=_worth)[: max(0, len(pods) - wanted)]
         for pod in surplus:
-            self.world.delete(PODS, pod)
+            self.context.delete(PODS, pod)
         left = [pod for pod in pods if pod not in surplus]
-        available, soon = availability(left, one["spec"].get("minReadySeconds", 0))
-        self.world.patch_status(REPLICA_SETS, one, {
-            "replicas": len(left), "fullyLabeledReplicas": len(left), "readyReplicas": sum(map(is_ready, left)),
-            "availableReplicas": available, "observedGeneration": one["metadata"].get("generation", 1),
-        })  # fmt: skip
+        available, soon = availability(left, replica_set["spec"].get("minReadySeconds", 0))
+        self.context.patch_status(
+            REPLICA_SETS,
+            replica_set,
+            {
+                "replicas": len(left),
+                "fullyLabeledReplicas": len(left),
+                "readyReplicas": sum(map(is_ready, left)),
+                "availableReplicas": available,
+                "observedGeneration": replica_set["metadata"].get("generation", 1),
+            },
+        )
         return soon
 
 
 def create_pod(
-    world: World, owner: Object, resource: Resource, name: str, **metadata: Object
+    context: ControllerContext, owner: Object, resource: Resource, name: str, **metadata: Object
 ) -> Object:
-    """A pod of the owner's template; a refusal is told in an event of the owner."""
+    """A pod of the owner's template; a refusal becomes an event of the owner."""
     given = {
         "name": name,
         "namespace": owner["metadata"]["namespace"],
@@ -79,10 +97,10 @@ def create_pod(
     body = from_template(owner["spec"]["template"], given)
     kind = resource.kind.lower()
     try:
-        pod = world.create(PODS, body)
+        pod = context.create(PODS, body)
     except ApiError as error:
         if error.reason != "AlreadyExists":
-            world.event(
+            context.event(
                 owner,
                 "Warning",
                 "FailedCreate",
@@ -90,7 +108,7 @@ def create_pod(
                 f"{kind}-controller",
             )
         raise
-    world.event(owner, "Normal", "SuccessfulCreate", f"Created pod: {name}", f"{kind}-controller")
+    context.event(owner, "Normal", "SuccessfulCreate", f"Created pod: {name}", f"{kind}-controller")
     return pod
 
 

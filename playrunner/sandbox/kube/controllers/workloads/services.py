@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch, by_itself
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.pods import is_over, is_ready
 from playrunner.sandbox.kube.controllers.framework.resources import (
     ENDPOINTS,
@@ -19,11 +20,10 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     owned,
     uid_of,
 )  # fmt: skip
-from playrunner.sandbox.kube.controllers.framework.world import World
 
 
 class EndpointsController(Controller):
-    """Follows services and pods; what has no selector is left to whoever made it."""
+    """Follows services and pods; services without a selector are left alone."""
 
     name = "endpoints"
 
@@ -36,27 +36,27 @@ class EndpointsController(Controller):
         )
 
     def reconcile(self, key: Key) -> float | None:
-        service = self.world.see(SERVICES).get(*key)
+        service = self.context.see(SERVICES).get(*key)
         if service is None or is_leaving(service):
-            gone = self.world.see(ENDPOINTS).get(*key)
+            gone = self.context.see(ENDPOINTS).get(*key)
             if gone is not None and service is None and not is_leaving(gone):
-                self.world.delete(ENDPOINTS, gone)
+                self.context.delete(ENDPOINTS, gone)
             return None
         selector = service["spec"].get("selector")
         if not selector or service["spec"].get("type") == "ExternalName":
             return None
         pods = [
             pod
-            for pod in self.world.see(PODS).all(key[0])
+            for pod in self.context.see(PODS).all(key[0])
             if _matches(selector, pod) and _has_address(pod)
         ]
         self._keep_endpoints(service, pods)
-        if self.world.see(SLICES).served:  # servers before 1.21 have none of this version
+        if self.context.see(SLICES).served:  # servers before 1.21 have none of this version
             self._keep_slice(service, pods)
         return None
 
     def _chosen_by(self, pod: Object) -> Iterable[Key]:
-        services = self.world.see(SERVICES).all(pod["metadata"]["namespace"])
+        services = self.context.see(SERVICES).all(pod["metadata"]["namespace"])
         return [
             key_of(one)
             for one in services
@@ -76,14 +76,14 @@ class EndpointsController(Controller):
             "name": service["metadata"]["name"],
             "namespace": service["metadata"]["namespace"],
         }
-        known = self.world.see(ENDPOINTS).get(*key_of(service))
+        known = self.context.see(ENDPOINTS).get(*key_of(service))
         if known is None:
-            self.world.create(
+            self.context.create(
                 ENDPOINTS,
                 {"metadata": {**metadata, "labels": labels_of(service)}, "subsets": subsets},
             )
         elif (known.get("subsets") or []) != subsets:
-            self.world.patch(ENDPOINTS, known, {"subsets": subsets})
+            self.context.patch(ENDPOINTS, known, {"subsets": subsets})
 
     def _keep_slice(self, service: Object, pods: list[Object]) -> None:
         early = bool(service["spec"].get("publishNotReadyAddresses"))
@@ -95,9 +95,9 @@ class EndpointsController(Controller):
             "labels": {**labels_of(service), "kubernetes.io/service-name": name,
                        "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io"},
         }  # fmt: skip
-        known = self.world.see(SLICES).get(namespace, metadata["name"])
+        known = self.context.see(SLICES).get(namespace, metadata["name"])
         if known is None:
-            self.world.create(
+            self.context.create(
                 SLICES,
                 {
                     "metadata": metadata,
@@ -107,31 +107,33 @@ class EndpointsController(Controller):
                 },
             )
         elif (known.get("endpoints") or []) != endpoints or (known.get("ports") or []) != ports:
-            self.world.patch(SLICES, known, {"endpoints": endpoints, "ports": ports})
+            self.context.patch(SLICES, known, {"endpoints": endpoints, "ports": ports})
 
     def _address(self, pod: Object, service: Object) -> Object:
-        found = {
-            "ip": shown_address(self.world, pod),
+        address = {
+            "ip": shown_address(self.context, pod),
             "nodeName": pod["spec"]["nodeName"],
             "targetRef": _target(pod),
         }
         hostname = _hostname(pod, service)
-        return found | ({"hostname": hostname} if hostname else {})
+        return address | ({"hostname": hostname} if hostname else {})
 
     def _endpoint(self, pod: Object, service: Object, ready: bool) -> Object:
         hostname = _hostname(pod, service)
         return {
-            "addresses": [shown_address(self.world, pod)], "nodeName": pod["spec"]["nodeName"], "targetRef": _target(pod),
+            "addresses": [shown_address(self.context, pod)],
+            "nodeName": pod["spec"]["nodeName"],
+            "targetRef": _target(pod),
             "conditions": {"ready": ready, "serving": ready, "terminating": False},
             **({"hostname": hostname} if hostname else {}),
-        }  # fmt: skip
+        }
 
 
-def shown_address(world: World, pod: Object) -> str:
-    """A pod's address as endpoints name it: a real API refuses loopback there, so 127.1.2.3 is told
+def shown_address(context: ControllerContext, pod: Object) -> str:
+    """A pod's address as endpoints name it: a real API refuses loopback there, so 127.1.2.3 appears
     as 10.1.2.3."""
     address = str(pod["status"]["podIP"])
-    return address if world.pretend else "10." + address.partition(".")[2]
+    return address if context.pretend else "10." + address.partition(".")[2]
 
 
 def _named(piece: Object) -> Iterable[Key]:

@@ -36,44 +36,54 @@ class StatefulSetController(Controller):
         return ((STATEFUL_SETS, by_itself), (PODS, by_owner("StatefulSet")), (CLAIMS, for_reading))
 
     def reconcile(self, key: Key) -> float | None:
-        one = self.world.see(STATEFUL_SETS).get(*key)
-        if one is None or is_leaving(one):
+        stateful_set = self.context.see(STATEFUL_SETS).get(*key)
+        if stateful_set is None or is_leaving(stateful_set):
             return None
-        number = f"{one['metadata']['name']}-{template_hash(one['spec']['template'])}"
-        pods = {pod["metadata"]["name"]: pod for pod in self.world.see(PODS).owned_by(uid_of(one))}
+        number = (
+            f"{stateful_set['metadata']['name']}-{template_hash(stateful_set['spec']['template'])}"
+        )
+        pods = {
+            pod["metadata"]["name"]: pod
+            for pod in self.context.see(PODS).owned_by(uid_of(stateful_set))
+        }
         wanted = [
-            f"{one['metadata']['name']}-{index}" for index in range(one["spec"].get("replicas", 1))
+            f"{stateful_set['metadata']['name']}-{index}"
+            for index in range(stateful_set["spec"].get("replicas", 1))
         ]
-        self._step(one, pods, wanted, number)
+        self._step(stateful_set, pods, wanted, number)
         self._tell(
-            one,
+            stateful_set,
             [pod for name, pod in pods.items() if not is_leaving(pod) and not is_over(pod)],
             number,
         )
         return None
 
-    def _step(self, one: Object, pods: dict[str, Object], wanted: list[str], number: str) -> None:
+    def _step(
+        self, stateful_set: Object, pods: dict[str, Object], wanted: list[str], number: str
+    ) -> None:
         """Whatever may be done now; in order, unless it says that the order does not matter."""
-        at_once = one["spec"].get("podManagementPolicy") == "Parallel"
+        at_once = stateful_set["spec"].get("podManagementPolicy") == "Parallel"
         for index, name in enumerate(wanted):
             pod = pods.get(name)
             if pod is None:
-                pods[name] = self._create(one, name, index, number)
+                pods[name] = self._create(stateful_set, name, index, number)
             elif is_over(pod) and not is_leaving(pod):
-                self.world.delete(PODS, pod)
+                self.context.delete(PODS, pod)
             if not at_once and not is_ready(pods[name]):
                 return
         surplus = sorted((name for name in pods if name not in wanted), key=_index, reverse=True)
         for name in surplus if at_once else surplus[:1]:
             if not is_leaving(pods[name]):
-                self.world.delete(PODS, pods[name])
+                self.context.delete(PODS, pods[name])
         if surplus and not at_once:
             return
-        self._renew(one, pods, wanted, number)
+        self._renew(stateful_set, pods, wanted, number)
 
-    def _renew(self, one: Object, pods: dict[str, Object], wanted: list[str], number: str) -> None:
+    def _renew(
+        self, stateful_set: Object, pods: dict[str, Object], wanted: list[str], number: str
+    ) -> None:
         """A pod of an older template goes, the highest number first, once all others are ready."""
-        strategy = one["spec"].get("updateStrategy") or {}
+        strategy = stateful_set["spec"].get("updateStrategy") or {}
         least = (strategy.get("rollingUpdate") or {}).get("partition", 0)
         old = [name for name in wanted[least:] if labels_of(pods[name]).get(HASH) != number]
         if (
@@ -83,11 +93,11 @@ class StatefulSetController(Controller):
         ):
             return
         if not is_leaving(pods[old[-1]]):
-            self.world.delete(PODS, pods[old[-1]])
+            self.context.delete(PODS, pods[old[-1]])
 
-    def _create(self, one: Object, name: str, index: int, number: str) -> Object:
-        template = one["spec"]["template"]
-        claims = one["spec"].get("volumeClaimTemplates") or []
+    def _create(self, stateful_set: Object, name: str, index: int, number: str) -> Object:
+        template = stateful_set["spec"]["template"]
+        claims = stateful_set["spec"].get("volumeClaimTemplates") or []
         own = {claim["metadata"]["name"] for claim in claims}
         volumes = [
             volume for volume in template["spec"].get("volumes") or () if volume["name"] not in own
@@ -97,48 +107,60 @@ class StatefulSetController(Controller):
             volumes.append(
                 {"name": claim["metadata"]["name"], "persistentVolumeClaim": {"claimName": claimed}}
             )
-            self._keep_claim(one, claim, claimed)
+            self._keep_claim(stateful_set, claim, claimed)
         spec = {
             **template["spec"],
             "hostname": name,
-            "subdomain": one["spec"].get("serviceName") or "",
+            "subdomain": stateful_set["spec"].get("serviceName") or "",
             "volumes": volumes,
         }
-        wish = {**one, "spec": {**one["spec"], "template": {**template, "spec": spec}}}
+        owner = {
+            **stateful_set,
+            "spec": {**stateful_set["spec"], "template": {**template, "spec": spec}},
+        }
         labels = {
             HASH: number,
             "statefulset.kubernetes.io/pod-name": name,
             "apps.kubernetes.io/pod-index": str(index),
         }
-        return create_pod(self.world, wish, STATEFUL_SETS, name, labels=labels)
+        return create_pod(self.context, owner, STATEFUL_SETS, name, labels=labels)
 
-    def _keep_claim(self, one: Object, claim: Object, name: str) -> None:
-        namespace = one["metadata"]["namespace"]
-        if self.world.see(CLAIMS).get(namespace, name) is not None:
+    def _keep_claim(self, stateful_set: Object, claim: Object, name: str) -> None:
+        namespace = stateful_set["metadata"]["namespace"]
+        if self.context.see(CLAIMS).get(namespace, name) is not None:
             return
-        labels = (one["spec"].get("selector") or {}).get("matchLabels") or {}
+        labels = (stateful_set["spec"].get("selector") or {}).get("matchLabels") or {}
         metadata = {
             "name": name,
             "namespace": namespace,
             "labels": {**labels, **(claim["metadata"].get("labels") or {})},
         }
         try:
-            self.world.create(CLAIMS, {"metadata": metadata, "spec": claim["spec"]})
+            self.context.create(CLAIMS, {"metadata": metadata, "spec": claim["spec"]})
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise
 
-    def _tell(self, one: Object, living: list[Object], number: str) -> None:
+    def _tell(self, stateful_set: Object, living: list[Object], number: str) -> None:
         current = [pod for pod in living if labels_of(pod).get(HASH) == number]
-        wanted = one["spec"].get("replicas", 1)
-        before = (one.get("status") or {}).get("currentRevision") or number
+        wanted = stateful_set["spec"].get("replicas", 1)
+        before = (stateful_set.get("status") or {}).get("currentRevision") or number
         settled = len(current) == len(living) == wanted
         ready = sum(map(is_ready, living))
-        self.world.patch_status(STATEFUL_SETS, one, {
-            "replicas": len(living), "readyReplicas": ready, "availableReplicas": ready, "updatedReplicas": len(current),
-            "currentReplicas": len(current) if settled else len(living) - len(current), "updateRevision": number,
-            "currentRevision": number if settled else before, "observedGeneration": one["metadata"].get("generation", 1),
-        })  # fmt: skip
+        self.context.patch_status(
+            STATEFUL_SETS,
+            stateful_set,
+            {
+                "replicas": len(living),
+                "readyReplicas": ready,
+                "availableReplicas": ready,
+                "updatedReplicas": len(current),
+                "currentReplicas": len(current) if settled else len(living) - len(current),
+                "updateRevision": number,
+                "currentRevision": number if settled else before,
+                "observedGeneration": stateful_set["metadata"].get("generation", 1),
+            },
+        )
 
 
 def _index(name: str) -> int:

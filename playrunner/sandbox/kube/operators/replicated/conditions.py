@@ -1,4 +1,5 @@
-"""The conditions of a job, newest last: the type of the last one is what people read as its state."""
+"""The conditions of a job, newest last: the type of the last one is what people read as its
+state."""
 
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ _EXCLUDE = {
 }  # of two such, only the newer one is kept
 
 
-def told(
+def with_condition(
     conditions: Conditions, kind: str, reason: str, message: str, now: datetime, holds: bool = True
 ) -> Conditions:
-    """With one more; the same list when that was said already."""
+    """With this condition as the newest; the same list where it holds already."""
     status = "True" if holds else "False"
     known = find(conditions, kind)
     if known is not None and (known["status"], known.get("reason")) == (status, reason):

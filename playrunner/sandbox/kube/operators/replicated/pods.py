@@ -22,7 +22,7 @@ def pod_of(
     pod["spec"]["restartPolicy"] = "Never" if replicas.restart == "ExitCode" else replicas.restart
     if group:
         pod["spec"]["schedulerName"] = SCHEDULER_NAME
-    dialect.dress(job, replicas, index, pod)
+    dialect.complete(job, replicas, index, pod)
     return pod
 
 

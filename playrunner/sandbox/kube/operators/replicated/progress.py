@@ -14,16 +14,21 @@ from playrunner.sandbox.kube.operators.objects import (
     seconds_since,
     stamp,
 )
-from playrunner.sandbox.kube.operators.replicated.conditions import Conditions, ended, holds, told
+from playrunner.sandbox.kube.operators.replicated.conditions import (
+    Conditions,
+    ended,
+    holds,
+    with_condition,
+)
 from playrunner.sandbox.kube.operators.replicated.pods import index_of, pod_of, service_of
 from playrunner.sandbox.kube.operators.replicated.spec import Dialect, ReplicaJob, Replicas, Tally
 
-# Ended by a signal or by the system; anything below is the program's own verdict
+# Ended by a signal or by the system; anything below is the program's own exit code
 FIRST_RETRYABLE_CODE = 128
 
 
 @dataclass(frozen=True)
-class Seen:
+class JobObjects:
     """What there is of a job."""
 
     pods: list[Object]
@@ -46,79 +51,100 @@ class Move:
     again_seconds: float | None = None
 
 
-def next_move(dialect: Dialect, job: ReplicaJob, seen: Seen, now: datetime) -> Move:
+def next_move(dialect: Dialect, job: ReplicaJob, seen: JobObjects, now: datetime) -> Move:
     """What the operator does next; nothing but the same status when all is as it should be."""
     status = dict(job.object.get("status") or {})
     noun, name = dialect.noun, job.name
-    story = told(
+    conditions = with_condition(
         list(status.get("conditions") or ()),
         "Created",
         f"{noun}Created",
         f"{noun} {name} is created.",
         now,
     )
-    if ended(story):
-        return _after_the_end(job, seen, {**status, "conditions": story}, now)
+    if ended(conditions):
+        return _after_the_end(job, seen, {**status, "conditions": conditions}, now)
     if job.policy.suspend:
-        story = told(story, "Suspended", f"{noun}Suspended", f"{noun} {name} is suspended.", now)
-        return Move(
-            delete=(*seen.pods, *seen.services), status=_status(dialect, job, status, story, {})
+        conditions = with_condition(
+            conditions, "Suspended", f"{noun}Suspended", f"{noun} {name} is suspended.", now
         )
-    if holds(story, "Suspended"):
-        story = told(
-            story, "Suspended", f"{noun}Resumed", f"{noun} {name} is resumed.", now, holds=False
+        return Move(
+            delete=(*seen.pods, *seen.services),
+            status=_status(dialect, job, status, conditions, {}),
+        )
+    if holds(conditions, "Suspended"):
+        conditions = with_condition(
+            conditions,
+            "Suspended",
+            f"{noun}Resumed",
+            f"{noun} {name} is resumed.",
+            now,
+            holds=False,
         )
         status["startTime"] = stamp(now)
     status.setdefault("startTime", stamp(now))
     limit = _limit_passed(job, seen, status, now)
     if limit:
-        story = told(
-            story, "Failed", f"{noun}Failed", f"{noun} {name} has failed because {limit}", now
+        conditions = with_condition(
+            conditions, "Failed", f"{noun}Failed", f"{noun} {name} has failed because {limit}", now
         )
         status["completionTime"] = stamp(now)
         unfinished = [one for one in seen.pods if not is_over(one)]  # or they would run for ever
-        return Move(delete=tuple(unfinished), status=_status(dialect, job, status, story, {}))
-    return _working(dialect, job, seen, status, story, now)
+        return Move(delete=tuple(unfinished), status=_status(dialect, job, status, conditions, {}))
+    return _working(dialect, job, seen, status, conditions, now)
 
 
 def _working(
-    dialect: Dialect, job: ReplicaJob, seen: Seen, status: Object, story: Conditions, now: datetime
+    dialect: Dialect,
+    job: ReplicaJob,
+    seen: JobObjects,
+    status: Object,
+    conditions: Conditions,
+    now: datetime,
 ) -> Move:
-    moves = {one.kind: _replicas_move(dialect, job, one, seen) for one in job.replicas}
+    moves = {
+        replicas.kind: _replicas_move(dialect, job, replicas, seen) for replicas in job.replicas
+    }
     tallies = {kind: tally for kind, (_, tally) in moves.items()}
     noun, name = dialect.noun, job.name
     for kind, (move, tally) in moves.items():
         if move.replaced:
             why = f"{noun} {name} is restarting because {move.replaced} {kind} replica(s) failed."
-            story = told(story, "Restarting", f"{noun}Restarting", why, now)
+            conditions = with_condition(conditions, "Restarting", f"{noun}Restarting", why, now)
         if tally.failed:
             why = f"{noun} {name} is failed because {tally.failed} {kind} replica(s) failed."
-            story = told(story, "Failed", f"{noun}Failed", why, now)
+            conditions = with_condition(conditions, "Failed", f"{noun}Failed", why, now)
     leading = tallies.get("Master") or tallies.get("Worker")
-    if not ended(story) and dialect.succeeded(job, tallies):
-        story = told(
-            story, "Succeeded", f"{noun}Succeeded", f"{noun} {name} is successfully completed.", now
+    if not ended(conditions) and dialect.succeeded(job, tallies):
+        conditions = with_condition(
+            conditions,
+            "Succeeded",
+            f"{noun}Succeeded",
+            f"{noun} {name} is successfully completed.",
+            now,
         )
         tallies = {
-            kind: replace(one, active=0, succeeded=one.succeeded + one.active)
-            for kind, one in tallies.items()
+            kind: replace(tally, active=0, succeeded=tally.succeeded + tally.active)
+            for kind, tally in tallies.items()
         }
     elif (
-        not ended(story)
+        not ended(conditions)
         and leading is not None
         and leading.active
-        and not any(one.replaced for one, _ in moves.values())
+        and not any(move.replaced for move, _ in moves.values())
     ):
-        story = told(story, "Running", f"{noun}Running", f"{noun} {name} is running.", now)
-    if ended(story):
+        conditions = with_condition(
+            conditions, "Running", f"{noun}Running", f"{noun} {name} is running.", now
+        )
+    if ended(conditions):
         status["completionTime"] = stamp(now)
     deadline = job.policy.deadline_seconds
     return Move(
-        delete=tuple(one for move, _ in moves.values() for one in move.delete),
+        delete=tuple(obj for move, _ in moves.values() for obj in move.delete),
         create=()
-        if ended(story)
-        else tuple(one for move, _ in moves.values() for one in move.create),
-        status=_status(dialect, job, status, story, tallies),
+        if ended(conditions)
+        else tuple(obj for move, _ in moves.values() for obj in move.create),
+        status=_status(dialect, job, status, conditions, tallies),
         replaced=sum(move.replaced for move, _ in moves.values()),
         again_seconds=None
         if deadline is None
@@ -127,20 +153,20 @@ def _working(
 
 
 def _replicas_move(
-    dialect: Dialect, job: ReplicaJob, replicas: Replicas, seen: Seen
+    dialect: Dialect, job: ReplicaJob, replicas: Replicas, seen: JobObjects
 ) -> tuple[Move, Tally]:
-    pods = {index: one for one in seen.pods if (index := index_of(one, job, replicas)) is not None}
+    pods = {index: obj for obj in seen.pods if (index := index_of(obj, job, replicas)) is not None}
     services = {
-        index: one for one in seen.services if (index := index_of(one, job, replicas)) is not None
+        index: obj for obj in seen.services if (index := index_of(obj, job, replicas)) is not None
     }
     surplus = [
-        one for found in (pods, services) for index, one in found.items() if index >= replicas.count
+        obj for found in (pods, services) for index, obj in found.items() if index >= replicas.count
     ]
-    present = [one for index, one in pods.items() if index < replicas.count and not is_leaving(one)]
+    present = [obj for index, obj in pods.items() if index < replicas.count and not is_leaving(obj)]
     replaceable = [
-        one
-        for one in present
-        if phase_of(one) == "Failed" and _is_retried(replicas, one, dialect.container)
+        obj
+        for obj in present
+        if phase_of(obj) == "Failed" and _is_retried(replicas, obj, dialect.container)
     ]
     create = [
         service_of(dialect, job, replicas, index)
@@ -153,7 +179,7 @@ def _replicas_move(
             for index in range(replicas.count)
             if index not in pods
         ]
-    phases = [phase_of(one) for one in present if one not in replaceable]
+    phases = [phase_of(obj) for obj in present if obj not in replaceable]
     tally = Tally(
         replicas.count, phases.count("Running"), phases.count("Succeeded"), phases.count("Failed")
     )
@@ -171,7 +197,7 @@ def _is_retried(replicas: Replicas, pod: Object, container: str) -> bool:
     return replicas.restart in ("OnFailure", "Always")
 
 
-def _limit_passed(job: ReplicaJob, seen: Seen, status: Object, now: datetime) -> str:
+def _limit_passed(job: ReplicaJob, seen: JobObjects, status: Object, now: datetime) -> str:
     deadline, limit = job.policy.deadline_seconds, job.policy.backoff_limit
     if deadline is not None and seconds_since(status["startTime"], now) >= deadline:
         return "it was active longer than specified deadline"
@@ -188,7 +214,7 @@ def _limit_passed(job: ReplicaJob, seen: Seen, status: Object, now: datetime) ->
     return ""
 
 
-def _after_the_end(job: ReplicaJob, seen: Seen, status: Object, now: datetime) -> Move:
+def _after_the_end(job: ReplicaJob, seen: JobObjects, status: Object, now: datetime) -> Move:
     going: list[Object] = []
     if job.policy.clean == "All":
         going = [*seen.pods, *seen.services]
@@ -206,7 +232,11 @@ def _after_the_end(job: ReplicaJob, seen: Seen, status: Object, now: datetime) -
 
 
 def _status(
-    dialect: Dialect, job: ReplicaJob, status: Object, story: Conditions, tallies: dict[str, Tally]
+    dialect: Dialect,
+    job: ReplicaJob,
+    status: Object,
+    conditions: Conditions,
+    tallies: dict[str, Tally],
 ) -> Object:
     """`tallies` of none: nothing runs any more."""
     counted: dict[str, Any] = {}
@@ -222,4 +252,4 @@ def _status(
             **{name: number for name, number in numbers.items() if number},
             "selector": selector,
         }
-    return {**status, "conditions": story, "replicaStatuses": counted}
+    return {**status, "conditions": conditions, "replicaStatuses": counted}

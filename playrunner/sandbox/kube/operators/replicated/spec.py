@@ -95,7 +95,7 @@ class Dialect:
     container: str  # the one whose exit code and ports count
     read: Callable[[Object], ReplicaJob]
     labels: Callable[[ReplicaJob, Replicas, int], dict[str, str]]
-    dress: Callable[
+    complete: Callable[
         [ReplicaJob, Replicas, int, Object], None
     ]  # gives a pod its variables, arguments and the like, in place
     ports: Callable[[ReplicaJob, Replicas], list[Object]]

@@ -47,10 +47,10 @@ def unschedulable(group: Object, pods: list[Object], unplaceable: int) -> str:
 def status_of(
     group: Object, pods: list[Object], phase: str, why_not: str, session: str, now: datetime
 ) -> Object:
-    """The whole status; the same as it was when nothing new is to be said."""
+    """The whole status; unchanged where nothing is new."""
     before = group.get("status") or {}
-    present = [one for one in pods if not is_leaving(one)]
-    counts = Counter(phase_of(one) for one in present if not _waits(one))
+    present = [pod for pod in pods if not is_leaving(pod)]
+    counts = Counter(phase_of(pod) for pod in present if not _waits(pod))
     numbers = {
         name.lower(): counts[name] for name in ("Running", "Succeeded", "Failed") if counts[name]
     }
@@ -60,21 +60,24 @@ def status_of(
         else ("Scheduled", "tasks in gang are ready to be scheduled", "")
     )
     conditions: list[Object] = list(before.get("conditions") or ())
-    known = next((one for one in conditions if one["type"] == kind), None)
+    known = next((condition for condition in conditions if condition["type"] == kind), None)
     says_so = (
         known is not None and known["status"] == "True" and known.get("message", "") == message
     )
     is_last = bool(conditions) and conditions[-1]["type"] == kind
     if (phase == "Running" or why_not) and not (says_so and is_last):
-        told = {
+        new_condition = {
             "type": kind,
             "status": "True",
             "reason": reason,
             "lastTransitionTime": stamp(now),
             "transitionID": session,
         }
-        told |= {"message": message} if message else {}
-        conditions = [*(one for one in conditions if one["type"] != kind), told]
+        new_condition |= {"message": message} if message else {}
+        conditions = [
+            *(condition for condition in conditions if condition["type"] != kind),
+            new_condition,
+        ]
     return {"phase": phase, **numbers, **({"conditions": conditions} if conditions else {})}
 
 

@@ -58,23 +58,23 @@ class VolcanoJobController(Controller):
         )
 
     def reconcile(self, key: Key) -> float | None:
-        incarnation = VOLCANO_CONTROLLERS.incarnation(self.world)
+        incarnation = VOLCANO_CONTROLLERS.incarnation(self.context)
         if incarnation != self._incarnation:
             self._forget(incarnation)
-        found = self.world.see(VOLCANO_JOBS).get(*key)
-        if found is None or is_leaving(found) or not incarnation:
+        live = self.context.see(VOLCANO_JOBS).get(*key)
+        if live is None or is_leaving(live) or not incarnation:
             return None
-        job = read(found)
-        pods = self.world.see(PODS).owned_by(uid_of(found))
-        wish = policies.wish_of(job, pods, self._lost(job, pods))
+        job = read(live)
+        pods = self.context.see(PODS).owned_by(uid_of(live))
+        requested = policies.requested_action(job, pods, self._lost(job, pods))
         admitted = self._keep_group(job)
         self._keep_companions(job)
         # An order is off the bus when it is heard, and must not be lost when what it asks for fails
         # the first time.
-        order = self._orders[uid_of(found)] = self._orders.get(uid_of(found)) or self._command(job)
-        move = next_move(job, pods, admitted, wish, order, datetime.now(UTC))
+        order = self._orders[uid_of(live)] = self._orders.get(uid_of(live)) or self._command(job)
+        move = next_move(job, pods, admitted, requested, order, datetime.now(UTC))
         self._make(job, move)
-        del self._orders[uid_of(found)]
+        del self._orders[uid_of(live)]
         return None if move.remove_job else move.again_seconds
 
     def _forget(self, incarnation: str) -> None:
@@ -84,52 +84,52 @@ class VolcanoJobController(Controller):
             str, dict[str, Object]
         ] = {}  # by the job's uid: its pods by theirs, as last seen
         self._removed: set[str] = set()  # pods that it removed itself
-        self._orders: dict[
-            str, str
-        ] = {}  # by the job's uid: what somebody ordered and is not done yet
+        self._orders: dict[str, str] = {}  # by the job's uid: the command that is not done yet
 
     def _all_jobs(self, one: Object) -> Iterable[Key]:
         return (
-            all_of(self.world, VOLCANO_JOBS) if concerns_operator(VOLCANO_CONTROLLERS, one) else ()
+            all_of(self.context, VOLCANO_JOBS)
+            if concerns_operator(VOLCANO_CONTROLLERS, one)
+            else ()
         )
 
     def _lost(self, job: VolcanoJob, pods: list[Object]) -> list[Object]:
-        """Pods that somebody else removed: evicted, drained, or gone with their node."""
+        """Pods that were removed from outside: evicted, drained, or gone with their node."""
         known = self._known.get(uid_of(job.object), {})
-        there = {uid_of(one): one for one in pods}
-        gone = [one for uid, one in known.items() if uid not in there]
+        there = {uid_of(pod): pod for pod in pods}
+        gone = [pod for uid, pod in known.items() if uid not in there]
         # Those that are lost stay known until the job's version says that they were heard.
         unheard = {
-            uid_of(one): one
-            for one in gone
-            if version_of(one) == job.version and uid_of(one) not in self._removed
+            uid_of(pod): pod
+            for pod in gone
+            if version_of(pod) == job.version and uid_of(pod) not in self._removed
         }
-        others = {uid: one for uid, one in there.items() if uid not in self._removed}
+        others = {uid: pod for uid, pod in there.items() if uid not in self._removed}
         self._known[uid_of(job.object)] = (
             {**unheard, **others} if job.phase in ("Pending", "Running") else others
         )
-        return [*unheard.values(), *(one for one in others.values() if is_leaving(one))]
+        return [*unheard.values(), *(pod for pod in others.values() if is_leaving(pod))]
 
     def _command(self, job: VolcanoJob) -> str:
-        """What somebody ordered."""
-        for command in self.world.see(COMMANDS).all(job.namespace):
+        """The command that was issued."""
+        for command in self.context.see(COMMANDS).all(job.namespace):
             if not is_leaving(command) and key_of(job.object) in _target(command):
-                self.world.delete(COMMANDS, command)
+                self.context.delete(COMMANDS, command)
                 return str(command.get("action") or "")
         return ""
 
     def _keep_group(self, job: VolcanoJob) -> bool:
         """Make or remove its pod group; whether that has left the queue."""
-        known = self.world.see(POD_GROUPS).get(job.namespace, job.group)
+        known = self.context.see(POD_GROUPS).get(job.namespace, job.group)
         if job.phase not in ("Pending", "Running"):
             if known is not None and not is_leaving(known):
-                self.world.delete(POD_GROUPS, known)
+                self.context.delete(POD_GROUPS, known)
             return False
         if known is None:
-            self.world.create(POD_GROUPS, group_of(job))
+            self.context.create(POD_GROUPS, group_of(job))
             return False
         if not is_leaving(known) and known["spec"].get("minMember") != job.least:
-            known = self.world.patch(POD_GROUPS, known, {"spec": group_of(job)["spec"]})
+            known = self.context.patch(POD_GROUPS, known, {"spec": group_of(job)["spec"]})
         return (
             not is_leaving(known)
             and (known.get("status") or {}).get("phase", "Pending") != "Pending"
@@ -139,18 +139,18 @@ class VolcanoJobController(Controller):
         over = job.phase in progress.FINISHED
         for wanted in plugins.companions(job):
             resource = _COMPANIONS[wanted["kind"]]
-            known = self.world.see(resource).get(*key_of(wanted))
+            known = self.context.see(resource).get(*key_of(wanted))
             if over:
                 if known is not None and not is_leaving(known):
-                    self.world.delete(resource, known)
+                    self.context.delete(resource, known)
             elif known is None:
-                self.world.create(resource, wanted)
+                self.context.create(resource, wanted)
             elif known.get("data") != wanted.get("data"):
-                self.world.patch(resource, known, {"data": wanted["data"]})
+                self.context.patch(resource, known, {"data": wanted["data"]})
 
     def _make(self, job: VolcanoJob, move: Move) -> None:
         if move.action:
-            self.world.event(
+            self.context.event(
                 job.object,
                 "Normal",
                 "ExecuteAction",
@@ -159,14 +159,14 @@ class VolcanoJobController(Controller):
             )
         for one in move.delete:
             self._removed.add(uid_of(one))
-            self.world.delete(PODS, one)
+            self.context.delete(PODS, one)
         for one in move.create:
-            made = self.world.create(PODS, one)
+            made = self.context.create(PODS, one)
             self._known.setdefault(uid_of(job.object), {})[uid_of(made)] = made
         if move.status != job.object.get("status"):
-            self.world.replace(VOLCANO_JOBS, {**job.object, "status": move.status}, "status")
+            self.context.replace(VOLCANO_JOBS, {**job.object, "status": move.status}, "status")
         if move.remove_job:
-            self.world.delete(VOLCANO_JOBS, job.object)
+            self.context.delete(VOLCANO_JOBS, job.object)
 
 
 def _target(command: Object) -> Iterable[Key]:

@@ -43,21 +43,21 @@ class LonePodController(Controller):
         )
 
     def reconcile(self, key: Key) -> float | None:
-        pod = self.world.see(PODS).get(*key)
-        if pod is None or not _is_lone(pod) or not VOLCANO_CONTROLLERS.acts(self.world):
+        pod = self.context.see(PODS).get(*key)
+        if pod is None or not _is_lone(pod) or not VOLCANO_CONTROLLERS.acts(self.context):
             return None
         name = _group_name(pod)
-        if self.world.see(POD_GROUPS).get(key[0], name) is None:
+        if self.context.see(POD_GROUPS).get(key[0], name) is None:
             owner = pod if controller_of(pod) is None else {**pod, **_owner(pod)}
-            self.world.create(
+            self.context.create(
                 POD_GROUPS, pod_group(owner, name, 1, [pod], queue=annotations_of(pod).get(QUEUE))
             )
-        self.world.patch(PODS, pod, {"metadata": {"annotations": {GROUP_NAME: name}}})
+        self.context.patch(PODS, pod, {"metadata": {"annotations": {GROUP_NAME: name}}})
         return None
 
     def _concerned(self, one: Object) -> Iterable[Key]:
         if concerns_operator(VOLCANO_CONTROLLERS, one):
-            return [key_of(pod) for pod in self.world.see(PODS).all() if _is_lone(pod)]
+            return [key_of(pod) for pod in self.context.see(PODS).all() if _is_lone(pod)]
         return (key_of(one),) if one["kind"] == "Pod" and _is_lone(one) else ()
 
 
@@ -76,7 +76,7 @@ def _group_name(pod: Object) -> str:
 
 
 def _owner(pod: Object) -> Object:
-    """Enough of the pod's owner to own the group, too."""
+    """Enough of the pod's owner to own the group as well."""
     owner = controller_of(pod) or {}
     namespace = pod["metadata"]["namespace"]
     return {

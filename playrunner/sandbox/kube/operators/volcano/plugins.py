@@ -12,7 +12,7 @@ HOSTS_FOLDER = "/etc/volcano"
 _OFF = ("false", "0", "f")
 
 
-def dress(job: VolcanoJob, task: Task, index: int, pod: Object) -> None:
+def complete(job: VolcanoJob, task: Task, index: int, pod: Object) -> None:
     """In place: what the job's plugins do to each of its pods."""
     if "env" in job.plugins:
         add_variables(pod, {"VK_TASK_INDEX": index, "VC_TASK_INDEX": index})

@@ -27,7 +27,7 @@ def pod_of(job: VolcanoJob, task: Task, index: int) -> Object:
         "schedulerName", job.object["spec"].get("schedulerName") or SCHEDULER_NAME
     )
     _mount_volumes(job, pod)
-    plugins.dress(job, task, index, pod)
+    plugins.complete(job, task, index, pod)
     return pod
 
 

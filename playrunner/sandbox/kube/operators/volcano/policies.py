@@ -25,42 +25,45 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Wish:
+class RequestedAction:
     """An action, and what called for it."""
 
     action: str
     event: Event
 
 
-def wish_of(job: VolcanoJob, pods: list[Object], lost: Iterable[Object]) -> Wish | None:
-    """The first action that a policy calls for; `lost`: pods of the job that somebody else removed."""
+def requested_action(
+    job: VolcanoJob, pods: list[Object], lost: Iterable[Object]
+) -> RequestedAction | None:
+    """The first action that a policy calls for; `lost`: pods of the job that were removed from
+    outside."""
     for event in events_of(job, pods, lost):
         action = action_for(job, event)
         if action != DO_NOTHING:
-            return Wish(action, event)
+            return RequestedAction(action, event)
     return None
 
 
 def events_of(job: VolcanoJob, pods: list[Object], lost: Iterable[Object]) -> list[Event]:
     """Only of the pods of this start: those of earlier ones have had their say."""
-    present = [one for one in pods if version_of(one) == job.version and not is_leaving(one)]
-    found = [
-        Event("PodFailed", task_of(one), one["metadata"]["name"], exit_code_of(one))
-        for one in present
-        if phase_of(one) == "Failed"
+    present = [pod for pod in pods if version_of(pod) == job.version and not is_leaving(pod)]
+    events = [
+        Event("PodFailed", task_of(pod), pod["metadata"]["name"], exit_code_of(pod))
+        for pod in present
+        if phase_of(pod) == "Failed"
     ]
-    found += [
-        Event("PodEvicted", task_of(one), one["metadata"]["name"])
-        for one in lost
-        if version_of(one) == job.version
+    events += [
+        Event("PodEvicted", task_of(pod), pod["metadata"]["name"])
+        for pod in lost
+        if version_of(pod) == job.version
     ]
     for task in job.tasks:
-        phases = [phase_of(one) for one in present if task_of(one) == task.name]
+        phases = [phase_of(pod) for pod in present if task_of(pod) == task.name]
         if task.replicas and phases.count("Succeeded") >= task.replicas:
-            found.append(Event("TaskCompleted", task.name))
+            events.append(Event("TaskCompleted", task.name))
         if task.replicas and phases.count("Failed") > task.replicas - task.least:
-            found.append(Event("TaskFailed", task.name))
-    return found
+            events.append(Event("TaskFailed", task.name))
+    return events
 
 
 def action_for(job: VolcanoJob, event: Event) -> str:

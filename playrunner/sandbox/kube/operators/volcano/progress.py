@@ -10,12 +10,17 @@ from playrunner.sandbox.kube.controllers.framework.pods import is_over, phase_of
 from playrunner.sandbox.kube.controllers.framework.resources import Object, is_leaving
 from playrunner.sandbox.kube.operators.objects import seconds_since, stamp
 from playrunner.sandbox.kube.operators.volcano.pods import index_of, pod_of, task_of, version_of
-from playrunner.sandbox.kube.operators.volcano.policies import Wish
+from playrunner.sandbox.kube.operators.volcano.policies import RequestedAction
 from playrunner.sandbox.kube.operators.volcano.spec import Task, VolcanoJob
 
 FINISHED = ("Completed", "Failed", "Terminated", "Aborted")
-_KILLING = {"AbortJob": "Aborting", "CompleteJob": "Completing", "TerminateJob": "Terminating", "RestartJob": "Restarting",
-            "ResumeJob": "Restarting"}  # fmt: skip
+_KILLING = {
+    "AbortJob": "Aborting",
+    "CompleteJob": "Completing",
+    "TerminateJob": "Terminating",
+    "RestartJob": "Restarting",
+    "ResumeJob": "Restarting",
+}
 _KILLED = {"Aborting": "Aborted", "Completing": "Completed", "Terminating": "Terminated"}
 
 
@@ -35,14 +40,14 @@ def next_move(
     job: VolcanoJob,
     pods: list[Object],
     admitted: bool,
-    wish: Wish | None,
+    requested: RequestedAction | None,
     command: str,
     now: datetime,
 ) -> Move:
-    """`admitted`: its pod group has left the queue; `wish`: what policies call for; `command`: what
-    somebody ordered."""
+    """`admitted`: its pod group has left the queue; `requested`: what policies call for; `command`:
+    the command that was issued."""
     action = command or (
-        wish.action if wish is not None and job.phase in ("Pending", "Running") else ""
+        requested.action if requested is not None and job.phase in ("Pending", "Running") else ""
     )
     if _is_possible(action, job.phase):
         status = _counted(job, pods)
@@ -56,7 +61,7 @@ def next_move(
         return _killing(job, pods, now)
     if job.phase in FINISHED:
         return _finished(job, pods, now)
-    restarted = _restarted_pods(job, pods, wish, action)
+    restarted = _restarted_pods(job, pods, requested, action)
     return _working(job, pods, admitted, restarted, action if restarted else "", now)
 
 
@@ -98,7 +103,7 @@ def _working(
     action: str,
     now: datetime,
 ) -> Move:
-    names = {one["metadata"]["name"] for one in pods}
+    names = {pod["metadata"]["name"] for pod in pods}
     missing = [
         pod_of(job, task, index)
         for task in job.tasks
@@ -107,8 +112,8 @@ def _working(
         if job.pod_name(task, index) not in names
     ]
     replicas = {task.name: task.replicas for task in job.tasks}
-    surplus = [one for one in pods if index_of(one) >= replicas.get(task_of(one), 0)]
-    status = _counted(job, [one for one in pods if one not in surplus])
+    surplus = [pod for pod in pods if index_of(pod) >= replicas.get(task_of(pod), 0)]
+    status = _counted(job, [pod for pod in pods if pod not in surplus])
     phase = _phase_after(job, status)
     create = tuple(missing) if admitted and phase not in FINISHED else ()
     if phase != job.phase or "state" not in job.status:
@@ -146,21 +151,23 @@ def _may_start(job: VolcanoJob, task: Task, pods: list[Object]) -> bool:
 
 
 def _restarted_pods(
-    job: VolcanoJob, pods: list[Object], wish: Wish | None, action: str
+    job: VolcanoJob, pods: list[Object], requested: RequestedAction | None, action: str
 ) -> list[Object]:
-    if wish is None or action != wish.action:
+    if requested is None or action != requested.action:
         return []
     if action == "RestartPod":
-        return [one for one in pods if one["metadata"]["name"] == wish.event.pod]
+        return [one for one in pods if one["metadata"]["name"] == requested.event.pod]
     return (
-        [one for one in pods if task_of(one) == wish.event.task] if action == "RestartTask" else []
+        [one for one in pods if task_of(one) == requested.event.task]
+        if action == "RestartTask"
+        else []
     )
 
 
 def _counted(job: VolcanoJob, pods: list[Object]) -> Object:
     """The status with its numbers brought up to date; numbers of nothing are left out."""
-    present = [one for one in pods if not is_leaving(one) and version_of(one) == job.version]
-    phases = [phase_of(one) for one in present]
+    present = [pod for pod in pods if not is_leaving(pod) and version_of(pod) == job.version]
+    phases = [phase_of(pod) for pod in present]
     numbers = {
         name.lower(): phases.count(name)
         for name in ("Pending", "Running", "Succeeded", "Failed", "Unknown")
@@ -168,7 +175,7 @@ def _counted(job: VolcanoJob, pods: list[Object]) -> Object:
     numbers["terminating"] = len(pods) - len(present)
     tasks = {}
     for task in job.tasks:
-        own = [phase_of(one) for one in present if task_of(one) == task.name]
+        own = [phase_of(pod) for pod in present if task_of(pod) == task.name]
         if own:
             tasks[task.name] = {"phase": {phase: own.count(phase) for phase in sorted(set(own))}}
     kept = {
@@ -176,13 +183,13 @@ def _counted(job: VolcanoJob, pods: list[Object]) -> Object:
         for name, value in job.status.items()
         if name not in numbers and name != "taskStatusCount"
     }
-    told = {name: value for name, value in numbers.items() if value} | (
+    status = {name: value for name, value in numbers.items() if value} | (
         {"taskStatusCount": tasks} if tasks else {}
     )
     resources = {f"plugin-{name}": name for name in sorted(job.plugins)}
     return (
         kept
-        | told
+        | status
         | {"minAvailable": job.least}
         | ({"controlledResources": resources} if resources else {})
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch, by_itself
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.pods import is_over
 from playrunner.sandbox.kube.controllers.framework.resources import (
     PODS,
@@ -14,7 +15,6 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     is_leaving,
     key_of,
 )
-from playrunner.sandbox.kube.controllers.framework.world import World
 from playrunner.sandbox.kube.controllers.scheduling.fit import Amounts
 from playrunner.sandbox.kube.operators.installed import VOLCANO_CONTROLLERS, concerns_operator
 from playrunner.sandbox.kube.operators.kinds import COMMANDS, POD_GROUPS, QUEUES
@@ -32,29 +32,34 @@ def phase_of(group: Object) -> str:
     return str((group.get("status") or {}).get("phase") or "Pending")
 
 
-def groups_in(world: World, queue: str) -> list[Object]:
+def groups_in(context: ControllerContext, queue: str) -> list[Object]:
     return [
-        one for one in world.see(POD_GROUPS).all() if queue_of(one) == queue and not is_leaving(one)
+        one
+        for one in context.see(POD_GROUPS).all()
+        if queue_of(one) == queue and not is_leaving(one)
     ]
 
 
-def placed_pods(world: World, group: Object) -> list[Object]:
+def placed_pods(context: ControllerContext, group: Object) -> list[Object]:
     """Those of a group that hold resources."""
     namespace, name = key_of(group)
-    return [one for one in world.see(PODS).all(namespace)
-            if group_of(one) == name and one["spec"].get("nodeName") and not is_over(one)]  # fmt: skip
+    return [
+        one
+        for one in context.see(PODS).all(namespace)
+        if group_of(one) == name and one["spec"].get("nodeName") and not is_over(one)
+    ]
 
 
-def allocated(world: World, queue: str) -> Amounts:
-    return added(*(total(placed_pods(world, group)) for group in groups_in(world, queue)))
+def allocated(context: ControllerContext, queue: str) -> Amounts:
+    return added(*(total(placed_pods(context, group)) for group in groups_in(context, queue)))
 
 
-def reserved(world: World, queue: str, besides: Object) -> Amounts:
+def reserved(context: ControllerContext, queue: str, besides: Object) -> Amounts:
     """What it holds, and what other groups that have been let in will take."""
     parts = []
-    for group in groups_in(world, queue):
+    for group in groups_in(context, queue):
         if key_of(group) != key_of(besides):
-            placed = total(placed_pods(world, group))
+            placed = total(placed_pods(context, group))
             parts.append(
                 _larger(placed, read(group["spec"].get("minResources")))
                 if phase_of(group) == "Inqueue"
@@ -101,36 +106,36 @@ class QueueController(Controller):
         )
 
     def reconcile(self, key: Key) -> float | None:
-        incarnation = VOLCANO_CONTROLLERS.incarnation(self.world)
+        incarnation = VOLCANO_CONTROLLERS.incarnation(self.context)
         if not incarnation:
             return None
-        queue = self.world.see(QUEUES).get(*key)
+        queue = self.context.see(QUEUES).get(*key)
         if queue is None and key[1] == DEFAULT_QUEUE and incarnation != self._incarnation:
-            queue = self.world.create(
+            queue = self.context.create(
                 QUEUES,
                 {"metadata": {"name": DEFAULT_QUEUE}, "spec": {"weight": 1, "reclaimable": True}},
             )
         if key[1] == DEFAULT_QUEUE:
-            # Made once by each start, so that somebody may delete it for good
+            # Made once by each start, so that it can be deleted for good
             self._incarnation = incarnation
         if queue is None or is_leaving(queue):
             return None
         status = self._status(queue)
         if status != queue.get("status"):
-            self.world.replace(QUEUES, {**queue, "status": status}, "status")
+            self.context.replace(QUEUES, {**queue, "status": status}, "status")
         return None
 
     def _status(self, queue: Object) -> Object:
         name = queue["metadata"]["name"]
-        groups = groups_in(self.world, name)
+        groups = groups_in(self.context, name)
         counts = {
             phase.lower(): sum(1 for one in groups if phase_of(one) == phase) for phase in _PHASES
         }
-        held = self.world.see(COMMANDS).all()
+        held = self.context.see(COMMANDS).all()
         state = (queue.get("status") or {}).get("state") or "Open"
         for command in held:
             if _target(command) == (("", name),) and not is_leaving(command):
-                self.world.delete(COMMANDS, command)
+                self.context.delete(COMMANDS, command)
                 state = {"OpenQueue": "Open", "CloseQueue": "Closing"}.get(
                     command.get("action", ""), state
                 )
@@ -142,11 +147,16 @@ class QueueController(Controller):
             if field == "reservation"
         }
         shown = {field: count for field, count in counts.items() if count}
-        return {**kept, **shown, "state": state, "allocated": written(allocated(self.world, name))}
+        return {
+            **kept,
+            **shown,
+            "state": state,
+            "allocated": written(allocated(self.context, name)),
+        }
 
     def _concerned(self, pod: Object) -> Iterable[Key]:
         group = (
-            self.world.see(POD_GROUPS).get(pod["metadata"]["namespace"], group_of(pod))
+            self.context.see(POD_GROUPS).get(pod["metadata"]["namespace"], group_of(pod))
             if group_of(pod)
             else None
         )

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from playrunner.sandbox.kube.controllers.framework.controller import Watch, for_reading
+from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.pods import is_over
 from playrunner.sandbox.kube.controllers.framework.resources import (
     CLAIMS,
@@ -22,7 +23,6 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     key_of,
     uid_of,
 )  # fmt: skip
-from playrunner.sandbox.kube.controllers.framework.world import World
 from playrunner.sandbox.kube.controllers.scheduling.fit import Amounts
 from playrunner.sandbox.kube.controllers.scheduling.free_capacity import Floor
 from playrunner.sandbox.kube.controllers.scheduling.scheduler import Scheduler
@@ -54,24 +54,24 @@ class VolcanoScheduler(Scheduler):
         )
 
     def reconcile(self, key: Key) -> float | None:
-        group = self.world.see(POD_GROUPS).get(*key)
-        if group is None or is_leaving(group) or not VOLCANO_SCHEDULER.acts(self.world):
+        group = self.context.see(POD_GROUPS).get(*key)
+        if group is None or is_leaving(group) or not VOLCANO_SCHEDULER.acts(self.context):
             return None
-        pods = [one for one in self.world.see(PODS).all(key[0]) if group_of(one) == key[1]]
+        pods = [one for one in self.context.see(PODS).all(key[0]) if group_of(one) == key[1]]
         refused = self._not_let_in(group) if queues.phase_of(group) == "Pending" else ""
         why_not = (
             gang.unschedulable(group, pods, len(pods)) if refused else self._place(group, pods)
         )
-        pods = [one for one in self.world.see(PODS).all(key[0]) if group_of(one) == key[1]]
+        pods = [one for one in self.context.see(PODS).all(key[0]) if group_of(one) == key[1]]
         phase = gang.phase_after(group, pods, admitted=not refused)
-        session = VOLCANO_SCHEDULER.incarnation(self.world)
+        session = VOLCANO_SCHEDULER.incarnation(self.context)
         status = gang.status_of(group, pods, phase, why_not, session, datetime.now(UTC))
         if status != group.get("status"):
-            self.world.replace(
+            self.context.replace(
                 POD_GROUPS, {**group, "status": status}
             )  # the whole object: its kind has no status of its own
             if why_not:
-                self.world.event(
+                self.context.event(
                     group,
                     "Normal" if refused else "Warning",
                     "Unschedulable",
@@ -82,14 +82,14 @@ class VolcanoScheduler(Scheduler):
 
     def _not_let_in(self, group: Object) -> str:
         """Why its queue does not let it go on yet."""
-        queue = self.world.see(QUEUES).get("", queues.queue_of(group))
+        queue = self.context.see(QUEUES).get("", queues.queue_of(group))
         if queue is None or not queues.is_open(queue):
             return f"queue {queues.queue_of(group)} is {'closed' if queue else 'not there'}"
         wanted = read(group["spec"].get("minResources"))
-        held = queues.reserved(self.world, queues.queue_of(group), group)
+        held = queues.reserved(self.context, queues.queue_of(group), group)
         if queues.lacking(queue, held, wanted):
             return gang.QUEUE_IS_FULL
-        idle = _idle(self.world)
+        idle = _idle(self.context)
         return (
             gang.CLUSTER_IS_FULL
             if any(idle.get(name, Decimal(0)) < amount for name, amount in wanted.items())
@@ -98,18 +98,18 @@ class VolcanoScheduler(Scheduler):
 
     def _place(self, group: Object, pods: list[Object]) -> str:
         """Bind those that fit, if they are enough; else say why not."""
-        floor = self.world.the(Floor)
+        floor = self.context.the(Floor)
         with floor.lock:
             waiting = [
-                one
-                for one in pods
-                if not floor.is_bound(one) and not is_leaving(one) and not is_over(one)
+                pod
+                for pod in pods
+                if not floor.is_bound(pod) and not is_leaving(pod) and not is_over(pod)
             ]
             least = int(group["spec"].get("minMember") or 0)
             if not waiting or len(pods) < least:
                 return ""  # none is left to place, or not all have come yet
             chosen, refused = self._choose(group, waiting, floor)
-            placed = sum(1 for one in pods if floor.is_bound(one) and not is_leaving(one))
+            placed = sum(1 for pod in pods if floor.is_bound(pod) and not is_leaving(pod))
             enough = placed + len(chosen) >= least
             nodes = floor.place(chosen).nodes if enough else {}
             for pod in chosen if enough else ():
@@ -126,8 +126,8 @@ class VolcanoScheduler(Scheduler):
     ) -> tuple[list[Object], list[tuple[Object, str]]]:
         """As many as fit together on the nodes and in the queue; and why each of the others does
         not."""
-        queue = self.world.see(QUEUES).get("", queues.queue_of(group))
-        held = queues.allocated(self.world, queues.queue_of(group))
+        queue = self.context.see(QUEUES).get("", queues.queue_of(group))
+        held = queues.allocated(self.context, queues.queue_of(group))
         chosen: list[Object] = []
         refused: list[tuple[Object, str]] = []
         for pod in waiting:
@@ -146,31 +146,34 @@ class VolcanoScheduler(Scheduler):
         return chosen, refused
 
     def _waiting_groups(self, one: Object) -> Iterable[Key]:
-        groups = self.world.see(POD_GROUPS).all()
+        groups = self.context.see(POD_GROUPS).all()
         return [
             key_of(group)
             for group in groups
             if queues.phase_of(group) not in ("Running", "Completed")
         ]
 
-    def _concerned_groups(self, one: Object) -> Iterable[Key]:
-        """A pod's own group; and those that wait, since a pod that was on a node may have left it."""
-        if concerns_operator(VOLCANO_SCHEDULER, one):
-            return all_of(self.world, POD_GROUPS)
-        own = [(one["metadata"]["namespace"], group_of(one))] if group_of(one) else []
-        return [*own, *(self._waiting_groups(one) if one["spec"].get("nodeName") else ())]
+    def _concerned_groups(self, pod: Object) -> Iterable[Key]:
+        """A pod's own group; and those that wait, since a pod that was on a node may have left
+        it."""
+        if concerns_operator(VOLCANO_SCHEDULER, pod):
+            return all_of(self.context, POD_GROUPS)
+        own = [(pod["metadata"]["namespace"], group_of(pod))] if group_of(pod) else []
+        return [*own, *(self._waiting_groups(pod) if pod["spec"].get("nodeName") else ())]
 
 
-def _idle(world: World) -> Amounts:
+def _idle(context: ControllerContext) -> Amounts:
     """What the nodes have, a little generously, less what pods hold and groups that were let in
     will take."""
-    nodes = [one for one in world.see(NODES).all() if not is_leaving(one)]
-    there = added(*(read((one.get("status") or {}).get("allocatable")) for one in nodes))
+    nodes = [node for node in context.see(NODES).all() if not is_leaving(node)]
+    there = added(*(read((node.get("status") or {}).get("allocatable")) for node in nodes))
     pods = [
-        one for one in world.see(PODS).all() if one["spec"].get("nodeName") and not is_over(one)
+        pod for pod in context.see(PODS).all() if pod["spec"].get("nodeName") and not is_over(pod)
     ]
-    groups = [one for one in world.see(POD_GROUPS).all() if queues.phase_of(one) == "Inqueue"]
-    used = added(total(pods), *(read(one["spec"].get("minResources")) for one in groups))
+    groups = [
+        group for group in context.see(POD_GROUPS).all() if queues.phase_of(group) == "Inqueue"
+    ]
+    used = added(total(pods), *(read(group["spec"].get("minResources")) for group in groups))
     return {
         name: amount * OVERCOMMIT - used.get(name, Decimal(0)) for name, amount in there.items()
     }

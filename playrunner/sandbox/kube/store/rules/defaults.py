@@ -144,13 +144,13 @@ def _secret(one: Object) -> None:
         one["data"] = {**one.get("data", {}), **encoded}
 
 
-def _namespace(one: Object) -> None:
-    _part(one, "spec").setdefault("finalizers", ["kubernetes"])
-    _fill(_part(one, "status"), phase="Active")
-    if one["metadata"].get("name"):
-        one["metadata"]["labels"] = {
-            **(one["metadata"].get("labels") or {}),
-            "kubernetes.io/metadata.name": one["metadata"]["name"],
+def _namespace(namespace: Object) -> None:
+    _part(namespace, "spec").setdefault("finalizers", ["kubernetes"])
+    _fill(_part(namespace, "status"), phase="Active")
+    if namespace["metadata"].get("name"):
+        namespace["metadata"]["labels"] = {
+            **(namespace["metadata"].get("labels") or {}),
+            "kubernetes.io/metadata.name": namespace["metadata"]["name"],
         }
 
 
@@ -190,8 +190,8 @@ def _binding(one: Object) -> None:
             _fill(subject, apiGroup="rbac.authorization.k8s.io")
 
 
-def _webhooks(one: Object) -> None:
-    for hook in one.get("webhooks", ()):
+def _webhooks(configuration: Object) -> None:
+    for hook in configuration.get("webhooks", ()):
         _fill(
             hook,
             failurePolicy="Fail",
@@ -200,7 +200,7 @@ def _webhooks(one: Object) -> None:
             namespaceSelector={},
             objectSelector={},
         )
-        if one["kind"].startswith("Mutating"):
+        if configuration["kind"].startswith("Mutating"):
             _fill(hook, reinvocationPolicy="Never")
         for rule in hook.get("rules", ()):
             _fill(rule, scope="*")

@@ -10,19 +10,26 @@ from playrunner.sandbox.kube.schema.problems import Problem, forbidden_field, in
 from playrunner.sandbox.kube.schema.quantities import value_of
 
 Object = dict[str, Any]
-_STATEFUL_SET_CHANGES = {"replicas", "ordinals", "template", "updateStrategy", "persistentVolumeClaimRetentionPolicy",
-                         "minReadySeconds", "revisionHistoryLimit"}  # fmt: skip
+_STATEFUL_SET_CHANGES = {
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+    "revisionHistoryLimit",
+}
 
 
 def change_problems(type_name: str, before: Object, after: Object) -> list[Problem]:
     """What a server refuses about this change of a built-in object."""
-    found = [
+    problems = [
         _fixed(before, after, path)
         for path in _FIXED.get(type_name, ())
         if _at(before, path) != _at(after, path)
     ]
     rule = _RULES.get(type_name)
-    return found + (list(rule(before, after)) if rule else [])
+    return problems + (list(rule(before, after)) if rule else [])
 
 
 def _fixed(before: Object, after: Object, path: str) -> Problem:
@@ -38,10 +45,12 @@ def _pod(before: Object, after: Object) -> Iterator[Problem]:
     ]
     if was != now or kept:
         yield forbidden_field(
-            "spec", "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
-            "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
-            "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
-        )  # fmt: skip
+            "spec",
+            "pod updates may not change fields other than `spec.containers[*].image`,"
+            "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations`"
+            " (only additions to existing tolerations),`spec.terminationGracePeriodSeconds`"
+            " (allow it to be set to 1 if it was previously negative)",
+        )
 
 
 def _comparable_pod(spec: Object) -> Object:
@@ -61,9 +70,11 @@ def _stateful_set(before: Object, after: Object) -> Iterator[Problem]:
     names = (before["spec"].keys() | after["spec"].keys()) - _STATEFUL_SET_CHANGES
     if any(before["spec"].get(name) != after["spec"].get(name) for name in names):
         yield forbidden_field(
-            "spec", "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
-            "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
-        )  # fmt: skip
+            "spec",
+            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template',"
+            " 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and"
+            " 'minReadySeconds' are forbidden",
+        )
 
 
 def _claim(before: Object, after: Object) -> Iterator[Problem]:

@@ -26,13 +26,13 @@ _CRON = re.compile(
 )
 
 
-def rule_problems(type_name: str, one: Object, schema: Schema) -> list[Problem]:
+def rule_problems(type_name: str, obj: Object, schema: Schema) -> list[Problem]:
     """Everything wrong with a built-in object that has its shape and its defaults."""
     rule = _RULES.get(type_name)
     if rule is not None:
-        return list(rule(one))
+        return list(rule(obj))
     return list(
-        _missing({name: value for name, value in one.items() if name != "metadata"}, schema, "")
+        _missing({name: value for name, value in obj.items() if name != "metadata"}, schema, "")
     )
 
 
@@ -42,22 +42,22 @@ def _missing(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
         for name in schema.get("required", ()):
             if name not in value:
                 yield required(f"{path}.{name}" if path else name)
-        for name, one in value.items():
+        for name, item in value.items():
             if name not in ("metadata", "status"):
                 yield from _missing(
-                    one, schemas.field(schema, name) or {}, f"{path}.{name}" if path else name
+                    item, schemas.field(schema, name) or {}, f"{path}.{name}" if path else name
                 )
     elif isinstance(value, list):
-        for at, one in enumerate(value):
-            yield from _missing(one, schemas.items(schema), f"{path}[{at}]")
+        for at, item in enumerate(value):
+            yield from _missing(item, schemas.items(schema), f"{path}[{at}]")
 
 
 def _pod(one: Object) -> Iterator[Problem]:
     yield from pod_spec_problems(one["spec"], "spec")
 
 
-def _workload(one: Object) -> Iterator[Problem]:
-    spec = one["spec"]
+def _workload(workload: Object) -> Iterator[Problem]:
+    spec = workload["spec"]
     if spec.get("replicas", 0) < 0:
         yield invalid_value("spec.replicas", spec["replicas"], "must be greater than or equal to 0")
     selector = spec.get("selector")
@@ -72,7 +72,7 @@ def _workload(one: Object) -> Iterator[Problem]:
         selector and not (selector.get("matchLabels") or selector.get("matchExpressions"))
     ):
         yield invalid_value(
-            "spec.selector", selector, f"empty selector is invalid for {one['kind'].lower()}"
+            "spec.selector", selector, f"empty selector is invalid for {workload['kind'].lower()}"
         )
     elif selector and not by_selector(selector)({"metadata": {"labels": labels}}):
         yield invalid_value(
@@ -179,20 +179,29 @@ def _volume(one: Object) -> Iterator[Problem]:
         yield required("spec.accessModes")
     if not spec.get("capacity"):
         yield required("spec.capacity")
-    plain = {"accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy",
-             "storageClassName", "volumeAttributesClassName", "volumeMode"}  # fmt: skip
+    plain = {
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "nodeAffinity",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "volumeAttributesClassName",
+        "volumeMode",
+    }
     if not set(spec) - plain:
         yield required("spec", "must specify a volume type")
 
 
-def _role_binding(one: Object) -> Iterator[Problem]:
-    reference = one.get("roleRef") or {}
-    kinds = ["ClusterRole"] if one["kind"] == "ClusterRoleBinding" else ["ClusterRole", "Role"]
+def _role_binding(binding: Object) -> Iterator[Problem]:
+    reference = binding.get("roleRef") or {}
+    kinds = ["ClusterRole"] if binding["kind"] == "ClusterRoleBinding" else ["ClusterRole", "Role"]
     if reference.get("kind") not in kinds:
         yield unsupported("roleRef.kind", reference.get("kind", ""), kinds)
     if not reference.get("name"):
         yield required("roleRef.name")
-    for at, subject in enumerate(one.get("subjects", ())):
+    for at, subject in enumerate(binding.get("subjects", ())):
         if not subject.get("name"):
             yield required(f"subjects[{at}].name")
         if subject.get("kind") == "ServiceAccount" and not subject.get("namespace"):

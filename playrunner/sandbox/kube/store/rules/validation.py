@@ -1,4 +1,5 @@
-"""Whether a custom object fits its structural schema; every problem is told in the server's words."""
+"""Whether a custom object fits its structural schema; problems have the real server's
+words."""
 
 from __future__ import annotations
 

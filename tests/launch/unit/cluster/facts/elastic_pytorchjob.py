@@ -3,7 +3,7 @@ most."""
 
 from __future__ import annotations
 
-from playrunner.training.kube.job import ClusterJob
+from playrunner.training.kube.job_spec.job import ClusterJob
 from tests.launch.unit.cluster.facts.elasticjob import nccl
 from tests.launch.unit.cluster.facts.guides import ID
 from tests.launch.unit.cluster.facts.pytorchjob import SPEC, policy

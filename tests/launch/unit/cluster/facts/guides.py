@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from playrunner.options import Options
-from playrunner.training.kube.job import ClusterJob
-from playrunner.training.kube.node_capacity import Offer
-from playrunner.training.kube.site import Ground, open_site
+from playrunner.training.kube.job_spec.job import ClusterJob
+from playrunner.training.kube.job_spec.node_capacity import NodeCapacity
+from playrunner.training.kube.session import ClusterSettings, open_session
 from tests.support.launch.rendering import GIB, TEMPLATES, node, planned
 
 NAME, ID = "bert", "bert-hpzwjhg4"  # what `planned` calls every job
@@ -17,7 +17,7 @@ IMAGE = "registry.test/trainer:1"
 INVENTORIES = TEMPLATES.parents[1] / "inventories"
 
 
-def ground_of(inventory: str, **said: Any) -> Ground:
+def ground_of(inventory: str, **said: Any) -> ClusterSettings:
     """What an inventory says of the place, with a little said beside it."""
     words = {
         "train_image": IMAGE,
@@ -25,9 +25,9 @@ def ground_of(inventory: str, **said: Any) -> Ground:
         **{f"train_{name}": value for name, value in said.items()},
     }
     given = tuple(f"{name}={value}" for name, value in words.items())
-    return open_site(
+    return open_session(
         Options((str(INVENTORIES / f"{inventory}.yaml"),), kubeconfig="/none", extra_vars=given)
-    ).ground
+    ).settings
 
 
 def elastic_gpt2(**said: Any) -> ClusterJob:
@@ -55,7 +55,7 @@ def elastic_llama(kind: str = "p4d.24xlarge", **said: Any) -> ClusterJob:
             "hugepages-2Mi": 5120 * 2.0**20,
         },
     }
-    offered: list[Offer] = [
+    offered: list[NodeCapacity] = [
         node(f"gpu-{at}", kind, nvidia_com__gpu=8.0, **large[kind]) for at in range(64)
     ]
     settings = ("launch.min_nodes=1", "launch.max_nodes=64")

@@ -237,7 +237,7 @@ ELSEWHERE: dict[str, str] = {
         "tests/launch/unit/cluster/test_sizing.py::test_gpus_and_cards_are_counted_from_the_nodes"
     ),
     "6.2 fsdp token": (
-        "tests/launch/unit/cluster/test_rendering.py::test_secrets_are_read_from_a_secret_and_are_nowhere_else"
+        "tests/launch/unit/cluster/test_rendering_all.py::test_secrets_are_read_from_a_secret_and_are_nowhere_else"
     ),
     "6.2 FI rule of old": (
         "tests/launch/unit/test_environment.py::test_a_plugin_up_to_1_5_is_told_everything"

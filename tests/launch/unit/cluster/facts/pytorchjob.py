@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playrunner.training.kube.job import ClusterJob
+from playrunner.training.kube.job_spec.job import ClusterJob
 from tests.launch.unit.cluster.facts.guides import ID
 from tests.launch.unit.cluster.facts.shared_rows import meeting, pod, values, who
 from tests.launch.unit.cluster.facts.table import ABSENT, Row

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from playrunner.training.kube.job import ClusterJob
+from playrunner.training.kube.job_spec.job import ClusterJob
 from tests.launch.unit.cluster.facts.guides import ID, IMAGE, NAME
 from tests.launch.unit.cluster.facts.table import Row
 
@@ -104,7 +104,7 @@ def pod(path: str, job: ClusterJob, mount: str = "/data", claim: str = "") -> li
         (f"{container}.volumeMounts.data.mountPath", mount, "6.3 claim"),
         (
             f"{spec}.volumes.data.persistentVolumeClaim.claimName",
-            claim or job.ground.claim,
+            claim or job.settings.claim,
             "6.3 claim",
         ),
         (
@@ -118,7 +118,8 @@ def pod(path: str, job: ClusterJob, mount: str = "/data", claim: str = "") -> li
 
 
 def device(path: str, fact: str = "6.2 resources", **counts: str) -> list[Row]:
-    """Resources that are asked for and limited to; named with _ for . and __ for /, as in `node`."""
+    """Resources that are asked for and limited to; named with _ for . and __ for /, as in
+    `node`."""
     plain = {name.replace("__", "/").replace("_", "."): count for name, count in counts.items()}
     return [
         (f"{path}.spec.containers.pytorch.resources.{side}.{name}", count, fact)

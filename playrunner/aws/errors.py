@@ -1,0 +1,121 @@
+"""botocore's errors as our own, with what to do about them."""
+
+from __future__ import annotations
+
+from playrunner.aws.answers import unreadable
+from playrunner.cloud.resource import Refused, Unanswered
+from playrunner.errors import BadInput, HostUnreachable
+
+_THROTTLED = (
+    "Throttl",
+    "TooManyRequests",
+    "RequestLimitExceeded",
+    "SlowDown",
+    "PriorRequestNotComplete",
+    "BandwidthLimit",
+)
+# A role or instance profile created seconds ago is not known everywhere yet; the call has done
+# nothing.
+_NOT_YET = ("could not be assumed", "cannot be assumed", "Invalid IAM Instance Profile")
+_ALREADY = (
+    "AlreadyExists",
+    "Duplicate",
+    "AlreadyOwnedByYou",
+    "MountTargetConflict",
+    "ResourceInUse",
+    "AlreadyAssociated",
+)
+_IN_USE = (
+    "DependencyViolation",
+    "InUse",
+    "DeleteConflict",
+    "ResourceConflict",
+    "IncorrectState",
+    "IncorrectInstanceState",
+    "BucketNotEmpty",
+    "HasDependency",
+)
+_NOT_FOUND = ("NotFound", "NoSuch", ".Malformed")
+_DENIED = (
+    "AccessDenied",
+    "UnauthorizedOperation",
+    "AuthFailure",
+    "InvalidClientTokenId",
+    "ExpiredToken",
+    "UnrecognizedClient",
+    "SignatureDoesNotMatch",
+    "InvalidSignature",
+    "OptInRequired",
+)
+
+
+class Throttled(Refused):
+    """Not done; may be sent again a little later."""
+
+
+class NotReached(Exception):
+    """The service could not be reached: the call was not done."""
+
+
+def problem(error: Exception, service: str, operation: str) -> Exception:
+    """A botocore error as one of ours."""
+    from botocore import exceptions as boto
+    from botocore.parsers import ResponseParserError
+
+    what = f"{service}.{operation}"
+    if isinstance(error, boto.ClientError):
+        code = str(error.response.get("Error", {}).get("Code", ""))
+        status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+        text = f"{what}: {code}: {error.response.get('Error', {}).get('Message', '')}"
+        if any(word in code for word in _THROTTLED) or any(words in text for words in _NOT_YET):
+            return Throttled(text, code)
+        if "Insufficient" in code or code == "UnfulfillableCapacity":
+            return Refused(text, code)  # EC2 says so with a 500, and has done nothing
+        if status >= 500 and status != 501:
+            return Unanswered(text)
+        if any(word in code for word in _DENIED):
+            text += "; the permissions needed are in docs/aws-permissions.md"
+        return Refused(
+            text,
+            code,
+            in_use=any(word in code for word in _IN_USE),
+            already=any(word in code for word in _ALREADY),
+            not_found=any(word in code for word in _NOT_FOUND),
+        )
+    if isinstance(error, (boto.EndpointConnectionError, boto.ConnectTimeoutError)):
+        return NotReached(f"{what}: AWS does not answer: {error}")
+    if isinstance(error, (boto.ConnectionClosedError, boto.ReadTimeoutError, boto.HTTPClientError)):
+        return Unanswered(f"{what}: no answer: {error}")
+    if isinstance(
+        error,
+        (
+            boto.NoCredentialsError,
+            boto.PartialCredentialsError,
+            boto.TokenRetrievalError,
+            boto.UnauthorizedSSOTokenError,
+            boto.CredentialRetrievalError,
+        ),
+    ):
+        return BadInput(
+            f"AWS credentials are missing or expired: {error};"
+            ' log in (for example "aws sso login") or set aws_profile in the inventory'
+        )
+    if isinstance(error, ResponseParserError):
+        return unreadable(service, operation, error)
+    if isinstance(error, boto.ParamValidationError):
+        return Refused(f"{what}: {error}", "ParamValidation")
+    return Refused(f"{what}: {error}", type(error).__name__)
+
+
+def boto_errors() -> tuple[type[Exception], ...]:
+    """What botocore raises; imported late, so that the library loads with the first call only."""
+    try:
+        from botocore.exceptions import BotoCoreError, ClientError
+    except ImportError:
+        return ()  # who needs it reports that it is missing
+    return BotoCoreError, ClientError
+
+
+def final(error: Exception) -> Exception:
+    """The error as a step sees it once there are no more attempts."""
+    return HostUnreachable(str(error)) if isinstance(error, NotReached) else error

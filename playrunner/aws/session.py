@@ -1,0 +1,137 @@
+"""Account: one AWS account and region for a whole run: clients, and the reads that steps share.
+
+boto3 is loaded with the first call. Its own retries are off: what may be repeated is for
+playrunner.aws.client to decide.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from playrunner.aws.answers import bounded, checked, unreadable
+from playrunner.aws.errors import boto_errors
+from playrunner.cloud.extras import packages_of
+from playrunner.cloud.shared_reads import SharedReads
+from playrunner.errors import BadInput, PlayrunnerError
+
+
+@dataclass(frozen=True)
+class AwsSettings:
+    """Which account, region and credentials; boto3 finds what is left empty."""
+
+    region: str = ""
+    profile: str = ""
+    # Instead of ~/.aws/credentials; never put keys themselves into an inventory
+    credentials_file: str = ""
+    endpoint_url: str = ""
+
+
+def settings_of(lookup: Callable[[str], Any]) -> AwsSettings:
+    """From the variables of an inventory: aws_region, aws_profile, ..."""
+    names = AwsSettings.__dataclass_fields__
+    return AwsSettings(**{name: str(lookup(f"aws_{name}") or "") for name in names})
+
+
+class Account:
+    """The clients of one account and region, made when first used."""
+
+    def __init__(self, settings: AwsSettings) -> None:
+        self.settings = settings
+        self._clients: dict[str, Any] = {}
+        self._reads = SharedReads()
+        self._client_lock = threading.Lock()
+        self._session: Any = None
+
+    def client(self, service: str) -> Any:
+        with self._client_lock:
+            if service not in self._clients:
+                self._clients[service] = self._make(service)
+            return self._clients[service]
+
+    @property
+    def region(self) -> str:
+        return str(self.client("sts").meta.region_name)
+
+    def read(
+        self, service: str, operation: str, arguments: Mapping[str, Any], not_before: float
+    ) -> Any:
+        """The answer to a read that any step started after `not_before`."""
+        key = service, operation, json.dumps(arguments, sort_keys=True, default=str)
+        return self._reads.read(
+            key, service, not_before, lambda: self._pages(service, operation, arguments)
+        )
+
+    def change(self, service: str, operation: str, arguments: Mapping[str, Any]) -> Any:
+        client = self.client(service)
+        return _answered(client, operation, False, lambda: getattr(client, operation)(**arguments))
+
+    def changed(self, service: str) -> None:
+        """Forget what was read of a service before."""
+        self._reads.changed([service])
+
+    def _pages(self, service: str, operation: str, arguments: Mapping[str, Any]) -> Any:
+        client = self.client(service)
+        if client.can_paginate(operation):
+            return _answered(
+                client,
+                operation,
+                True,
+                lambda: client.get_paginator(operation).paginate(**arguments).build_full_result(),
+            )
+        return _answered(client, operation, True, lambda: getattr(client, operation)(**arguments))
+
+    def _make(self, service: str) -> Any:
+        with packages_of("aws", "AWS needs boto3"):
+            from botocore.config import Config
+            from botocore.exceptions import BotoCoreError
+
+        url = self.settings.endpoint_url
+        local = "://127." in url or "://localhost" in url
+        try:
+            self._session = self._session or self._open()
+            if not self._session.region_name:
+                raise BadInput(
+                    "no AWS region is set; give aws_region in the inventory, or AWS_REGION"
+                )
+            return bounded(
+                self._session.client(
+                    service,
+                    endpoint_url=url or None,
+                    config=Config(
+                        retries={"total_max_attempts": 1, "mode": "standard"},
+                        connect_timeout=10,
+                        read_timeout=60,
+                        max_pool_connections=32,
+                        user_agent_extra="playrunner",
+                        **({"proxies": {}} if local else {}),
+                    ),
+                )
+            )
+        except (BotoCoreError, ValueError) as error:
+            raise BadInput(f"AWS cannot be used: {error}") from None
+
+    def _open(self) -> Any:
+        with packages_of("aws", "AWS needs boto3"):
+            import boto3
+            import botocore.session
+
+        settings = self.settings
+        inner = botocore.session.Session(profile=settings.profile or None)
+        if settings.credentials_file:
+            inner.set_config_variable("credentials_file", settings.credentials_file)
+        return boto3.Session(botocore_session=inner, region_name=settings.region or None)
+
+
+def _answered(client: Any, operation: str, reads: bool, call: Callable[[], Any]) -> Any:
+    """Every call passes here: what botocore cannot parse in an answer is the answer's fault."""
+    try:
+        answer = call()
+    except Exception as error:  # its parsers raise anything on a malformed answer
+        if isinstance(error, (*boto_errors(), PlayrunnerError)):
+            raise
+        raise unreadable(client.meta.service_model.service_name, operation, error) from error
+    return checked(client, operation, answer, reads=reads)

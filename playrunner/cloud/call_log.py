@@ -1,0 +1,86 @@
+"""CallLog: every change in a cloud is written to the ledger before it is requested and once it is
+answered, with the idempotency token by which the service recognises a repeated request."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from playrunner.cloud.resource import Refused
+from playrunner.record.ledger import Ledger
+from playrunner.record.past_runs import events
+
+REMEMBERED_RUNS = 10
+# Services forget tokens as well; and what was created so long ago is visible by now.
+REMEMBERED_SECONDS = 3600.0
+
+
+class CallRecorder(Protocol):
+    """What a client needs of a call log."""
+
+    def event(self, kind: str, **facts: Any) -> None: ...
+
+    def token(self, subject: str, call: str) -> str: ...
+
+
+class CallLog:
+    """A run's log of changes. A change that an earlier run requested and got no answer to is
+    requested again with the same token."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._unanswered: dict[tuple[str, str], str] | None = None
+        self._lock = threading.Lock()
+
+    def event(self, kind: str, **facts: Any) -> None:
+        self._ledger.event(kind, **facts)
+
+    def token(self, subject: str, call: str) -> str:
+        with self._lock:
+            if self._unanswered is None:
+                self._unanswered = _unanswered_tokens(self._ledger.folder)
+            return self._unanswered.pop((subject, call), "") or uuid.uuid4().hex
+
+
+@contextmanager
+def logged_call(log: CallRecorder | None, **facts: Any) -> Iterator[None]:
+    """Log a change before and after it. One that gets no answer has no second entry: the next run
+    must look what was done."""
+    if log is None:
+        yield
+        return
+    log.event("call", **facts)
+    answered = {name: value for name, value in facts.items() if name != "token"}
+    try:
+        yield
+    except Refused as refusal:
+        log.event("answer", **answered, outcome=refusal.code)
+        raise
+    log.event("answer", **answered, outcome="done")
+
+
+def _unanswered_tokens(current: Path) -> dict[tuple[str, str], str]:
+    """The tokens of calls that earlier runs made and got no answer to, unless something was logged
+    about their subject since."""
+    tokens: dict[tuple[str, str], str] = {}
+    folders = sorted(
+        path
+        for path in current.parent.iterdir()
+        if path.is_dir() and not path.is_symlink() and path != current
+    )
+    since = time.time() - REMEMBERED_SECONDS
+    for folder in folders[-REMEMBERED_RUNS:]:
+        for event in events(folder):
+            if event.get("event") not in ("call", "answer") or event.get("at", 0) < since:
+                continue
+            subject = str(event.get("subject"))
+            for key in [key for key in tokens if key[0] == subject]:
+                del tokens[key]
+            if event["event"] == "call" and event.get("token"):
+                tokens[subject, str(event["call"])] = str(event["token"])
+    return tokens

@@ -1,0 +1,1 @@
+"""The user's ansible.cfg and ANSIBLE_* variables."""

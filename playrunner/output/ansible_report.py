@@ -1,0 +1,183 @@
+"""Prints a run as Ansible's default callback does, for scripts that read ansible-playbook's
+output."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from playrunner.model import AFTER_ITS_INCLUDES, Play
+from playrunner.options import Options
+from playrunner.output.ansible_diff import ansible_diff
+from playrunner.output.report import Report
+from playrunner.output.terminal import Painted, Terminal
+from playrunner.results import CENSORED, Item, Recap, Result
+from playrunner.text.streams import in_one_line
+
+COLUMNS = 79
+HIDDEN = (
+    "the output has been hidden due to the fact that 'no_log: true' was specified for this result"
+)
+COUNTS = ("ok", "changed", "unreachable", "failed", "skipped", "rescued", "ignored")
+_WORDS = {"ok": "ok", "changed": "changed", "skipped": "skipping", "unknown": "skipping"}
+_INCLUDES = ("play.include_tasks", "play.include_role")
+_ALWAYS_SHOWN = ("play.debug", "play.assert")
+_OF_ACTIONS = ("play.fail", "play.assert")
+
+
+class AnsibleReport(Report):
+    """What ansible-playbook would have printed of the run."""
+
+    def __init__(self, options: Options, terminal: Terminal | None = None) -> None:
+        super().__init__(options, terminal)
+        self.silent = False
+        self.recap = Recap()
+        self._banner: object = None
+
+    def play_starts(self, play: Play, hosts: list[str]) -> None:
+        self.flush()
+        self._banner = None
+        self._order = {host: number for number, host in enumerate(hosts)}
+        self._print_banner(f"PLAY [{play.name}]")
+        if not hosts:
+            self.terminal.line(Painted("skipping: no hosts matched", "skipped"))
+
+    def output(self, host: str, text: str) -> None:
+        """Ansible shows nothing of a step that is still running."""
+
+    def finish(self, recap: Recap, run_id: str, folder: str, exit_code: int) -> None:
+        self.flush()
+        self.terminal.live("")
+        self.recap = recap
+        self._print_banner("PLAY RECAP")
+        for host, counts in sorted(recap.hosts.items()):
+            shown = {**counts, "skipped": counts["skipped"] + counts["unknown"]}
+            if any(shown.values()):
+                words = " ".join(f"{name}={shown[name]:<4}" for name in COUNTS)
+                self.terminal.line(f"{host:<26} : {words}")
+        self.terminal.line("")
+
+    def print_note(self, text: str) -> None:
+        sys.stderr.write(f"[WARNING]: {text.removeprefix('warning: ')}\n")
+        sys.stderr.flush()
+
+    def print_error(self, error: Exception) -> None:
+        self.flush()
+        self.terminal.live("")
+        print_ansible_error(error)
+
+    def _print_banner(self, text: str) -> None:
+        stars = "*" * max(3, COLUMNS - len(text))
+        self.terminal.line("")
+        self.terminal.line(Painted(in_one_line(f"{text} {stars}"), "bold"))
+
+    def _print_result(self, result: Result) -> None:
+        banner = (result.play, result.position, result.step)
+        if banner != self._banner:
+            self._banner = banner
+            handler = AFTER_ITS_INCLUDES in result.position
+            self._print_banner(f"{'RUNNING HANDLER' if handler else 'TASK'} [{result.step}]")
+            if self.options.verbose > 1:
+                self.terminal.line(f"task path: {os.path.abspath(str(result.place))}")
+        if result.module in _INCLUDES and result.status == "ok":
+            self._print_include(result)
+            return
+        for item in result.items:
+            self._print_line(result, item.status, item.values, item)
+        if not result.items or result.status == "skipped":
+            self._print_line(result, result.status, result.values, None)
+        if result.status == "failed" and result.ignored:
+            self.terminal.line(Painted("...ignoring", "skipped"))
+
+    def _print_include(self, result: Result) -> None:
+        for item in result.items or (None,):
+            values = item.values if item else result.values
+            include = values.get("include")
+            if not isinstance(include, Mapping):
+                self._print_line(result, item.status if item else result.status, values, item)
+                continue
+            name = str(include.get("file") or include.get("name"))
+            beside = os.path.join(os.path.dirname(os.path.abspath(result.place.file)), name)
+            label = f" => (item={item.label})" if item else ""
+            shown = beside if include.get("file") and os.path.exists(beside) else name
+            self.terminal.line(Painted(f"included: {shown} for {result.host}{label}", "skipped"))
+
+    def _print_line(
+        self, result: Result, status: str, values: Mapping[str, Any], item: Item | None
+    ) -> None:
+        for text in values.get("warnings") or ():
+            self.print_note(str(text))
+        if values.get("diff") and self.options.diff:
+            for line in ansible_diff(values["diff"], values):
+                self.terminal.line(Painted(line, line[:1]))
+            self.terminal.line("")
+        elsewhere = result.delegated_to not in ("", result.host)
+        arrow = f" -> {result.delegated_to}" if elsewhere else ""
+        host = f"[{result.host}{arrow}]"
+        label = f"(item={HIDDEN if values is CENSORED else item.label})" if item else ""
+        if status in ("failed", "unreachable"):
+            self._print_failed(result, status, values, f"{host} {label}" if item else f"{host}:")
+            return
+        text = f"{_WORDS[status]}: {host}" + (f" => {label}" if item else "")
+        if self._is_verbose(result, status):
+            text += f" => {self._dumped(result, values)}"
+        elif item and status in ("skipped", "unknown"):
+            text += " "
+        self.terminal.line(Painted(text, status))
+
+    def _print_failed(
+        self, result: Result, status: str, values: Mapping[str, Any], host: str
+    ) -> None:
+        message = "" if "censored" in values else str(values.get("msg", ""))
+        kind = "Action" if result.module in _OF_ACTIONS else "Module"
+        prefix = "" if message.startswith("Task failed") else f"Task failed: {kind} failed: "
+        self.terminal.line(Painted(f"[ERROR]: {prefix}{message}", "failed"))
+        if str(result.place):
+            self.terminal.line(f"Origin: {os.path.abspath(str(result.place))}")
+        self.terminal.line("")
+        dumped = self._dumped(result, values)
+        if status == "unreachable":
+            text = f"fatal: {host} UNREACHABLE! => {dumped}"
+        elif host.endswith(":"):
+            text = f"fatal: {host} FAILED! => {dumped}"
+        else:
+            text = f"failed: {host} => {dumped}"
+        self.terminal.line(Painted(text, status))
+
+    def _is_verbose(self, result: Result, status: str) -> bool:
+        always = result.module in _ALWAYS_SHOWN and status == "ok"
+        return always or self.options.verbose > 0
+
+    def _dumped(self, result: Result, values: Mapping[str, Any]) -> str:
+        """A result as one line of JSON, or indented where Ansible does so."""
+        if "censored" in values:
+            values = {"censored": HIDDEN, "changed": bool(values.get("changed"))}
+        left_out = {"diff", "exception", "warnings", "deprecations", "failed"}
+        if result.module == "play.debug" and not values.get("failed"):
+            left_out |= {"changed", "skipped", "item", "ansible_loop_var"}
+        shown = {
+            name: value
+            for name, value in values.items()
+            if not name.startswith("_") and name not in left_out
+        }
+        indented = result.module in _ALWAYS_SHOWN or self.options.verbose > 2
+        return json.dumps(
+            shown,
+            indent=4 if indented else None,
+            sort_keys=all(isinstance(name, str) for name in shown),
+            ensure_ascii=False,
+            default=str,
+        )
+
+
+def print_ansible_error(error: Exception) -> None:
+    """A message and its place on standard error, in Ansible's form."""
+    message = getattr(error, "message", str(error))
+    place = getattr(error, "place", None)
+    sys.stderr.write(f"[ERROR]: {message}\n")
+    if place and str(place):
+        sys.stderr.write(f"Origin: {os.path.abspath(str(place))}\n")
+    sys.stderr.flush()

@@ -1,0 +1,61 @@
+"""What a result goes through: changed_when, failed_when, until, and which facts are kept."""
+
+from __future__ import annotations
+
+from playrunner.errors import PlayrunnerError
+from playrunner.run.inflight import InFlightStep, LoopItem
+from playrunner.variables.scope import Scope
+
+NO_TRACEBACK = "(traceback unavailable)"  # what a failed result has as its `exception`
+_WITHOUT_CONDITIONS = ("skipped", "unreachable", "unknown", "passed")
+
+
+def apply_result_conditions(inflight: InFlightStep, item: LoopItem) -> None:
+    """Apply `changed_when` and `failed_when`, once."""
+    step, values = inflight.step, item.values
+    if item.conditions_applied or values is None or any(map(values.get, _WITHOUT_CONDITIONS)):
+        return
+    item.conditions_applied = True
+    if step.changed_when is None and step.failed_when is None:
+        return
+    scope = _with_result(inflight, item)
+    keyword = "changed_when"
+    try:
+        if step.changed_when is not None:
+            values["changed"] = scope.run_vars.templar.truth(step.changed_when, scope)
+        keyword = "failed_when"
+        if step.failed_when is not None:
+            failed_before = values.get("failed")
+            values["failed"] = values["failed_when_result"] = scope.run_vars.templar.truth(
+                step.failed_when, scope
+            )
+            if failed_before and not values["failed"]:
+                values["failed_when_suppressed_exception"] = NO_TRACEBACK
+    except PlayrunnerError as error:
+        # Ansible keeps the message where the condition's value would be.
+        values.update({"failed": True, "msg": str(error), f"{keyword}_result": str(error)})
+
+
+def satisfied(inflight: InFlightStep, item: LoopItem) -> bool:
+    """Whether `until` holds; with `retries` alone, whether the step succeeded."""
+    assert item.values is not None
+    if any(map(item.values.get, _WITHOUT_CONDITIONS)):
+        return True
+    apply_result_conditions(inflight, item)
+    if inflight.step.until is None:
+        return not item.values.get("failed")
+    scope = _with_result(inflight, item)
+    try:
+        return scope.run_vars.templar.truth(inflight.step.until, scope)
+    except PlayrunnerError as error:
+        item.values.update(failed=True, msg=str(error))
+        return False
+
+
+def _with_result(inflight: InFlightStep, item: LoopItem) -> Scope:
+    step = inflight.step
+    if not step.register:
+        return item.scope
+    repeated = step.until is not None or step.retries is not None
+    attempts = {"attempts": item.attempts} if repeated else {}
+    return item.scope.inner({step.register: {**(item.values or {}), **attempts}})

@@ -1,0 +1,86 @@
+"""Includes: loads the steps of a file or role while a play runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from playrunner.errors import StepFailed
+from playrunner.model import NONE, Keywords, Node, Play, Role, Step
+from playrunner.playbook.keywords import read_keywords
+from playrunner.playbook.roles import RoleList, import_role, role_parts
+from playrunner.playbook.steps import find_step_file, load_step_file
+from playrunner.playbook.surroundings import Surroundings
+from playrunner.run.inflight import LoopItem
+from playrunner.run.run_state import RunState
+from playrunner.text.documents import Located
+
+# Each level takes about ten stack frames of Python's thousand; a file may retry by including itself
+MOST_NESTED_INCLUDES = 50
+
+
+@dataclass(frozen=True)
+class IncludedSteps:
+    """The steps that an include adds, with their variables and handlers."""
+
+    nodes: tuple[Node, ...]
+    params: Mapping[str, Any]
+    handlers: tuple[Node, ...] = ()
+    roles: tuple[Role, ...] = ()  # whose variables stay visible after the include
+
+
+def included_nodes(
+    shared: RunState, play: Play, step: Step, item: LoopItem, number: int
+) -> IncludedSteps:
+    """Load what an include names; the positions of its steps are below its own."""
+    assert item.values
+    include: Mapping[str, Any] = item.values["include"]
+    if len(step.position) > 2 * MOST_NESTED_INCLUDES:
+        raise StepFailed(
+            f"{step.place}: includes are nested more than {MOST_NESTED_INCLUDES} deep;"
+            " a file that includes itself needs a condition that ends it"
+        )
+    keywords = _applied(include.get("apply")).under(step.outer or NONE)
+    if step.keywords.run_once is not None:
+        keywords = replace(keywords, run_once=step.keywords.run_once)
+    around = Surroundings(
+        step.directory,
+        play.directory,
+        keywords,
+        step.role,
+        (*step.position, number),
+        import_role=import_role,
+        rescued=True,  # the hosts are at work: what is wrong fails in its turn
+        known=(shared.run_vars.extra, step.params, play.vars),
+    )
+    params = step.params
+    if step.module == "play.include_tasks":
+        path = find_step_file(str(include["file"]), step.place, around)
+        return IncludedSteps(
+            shared.cached((path, around.prefix, id(step)), lambda: load_step_file(path, around)),
+            params,
+        )
+    roles = RoleList(around, list(play.mentions))
+    roles.add(
+        str(include["name"]),
+        step.place,
+        parts=role_parts(include),
+        again=bool(include.get("allow_duplicates", True)),
+    )
+    return IncludedSteps(
+        tuple(roles.nodes),
+        params,
+        tuple(roles.handlers),
+        tuple(roles.roles) if include.get("public") else (),
+    )
+
+
+def _applied(apply: Any) -> Keywords:
+    if not apply:
+        return NONE
+    if isinstance(apply, Located):
+        return read_keywords(apply)
+    located = Located(apply)
+    located.key_lines = {}
+    return read_keywords(located)

@@ -1,0 +1,89 @@
+"""Loops: the items a step is repeated for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from playrunner.errors import Place, StepFailed
+from playrunner.model import Loop
+from playrunner.playbook import keyword_values
+from playrunner.run.inflight import LoopItem
+from playrunner.text.written import authored, is_template
+from playrunner.variables.scope import Scope
+
+
+def loop_items(
+    loop: Loop, scope: Scope, place: Place, sleep: Callable[[float], None]
+) -> Iterator[LoopItem]:
+    items = items_of(loop, scope)
+    if is_template(loop.loop_var) or is_template(loop.index_var):
+        loop = _with_rendered_names(loop, scope, place)
+    pause = keyword_values.number("pause", loop.pause_seconds or 0, scope, place)
+    return _loop_items(loop, scope, items, pause, sleep)
+
+
+def _with_rendered_names(loop: Loop, scope: Scope, place: Place) -> Loop:
+    def named(word: str, value: str | None) -> str:
+        return keyword_values.name(word, value, scope, place)
+
+    index = None if loop.index_var is None else named("index_var", loop.index_var)
+    return replace(loop, loop_var=named("loop_var", loop.loop_var), index_var=index)
+
+
+def items_of(loop: Loop, scope: Scope) -> list[Any]:
+    traced = scope.traced()
+    items = _items(loop, traced)
+    return items if traced.foreign else authored(items)
+
+
+def _items(loop: Loop, scope: Scope) -> list[Any]:
+    value = scope.run_vars.templar.render(loop.source, scope)
+    if loop.lookup is None:
+        if not isinstance(value, (list, tuple)):
+            raise StepFailed(
+                f'loop needs a list, not {value!r}; a mapping becomes one with "| dict2items"'
+            )
+        return list(value)
+    from playrunner.variables.lookups.lookups import run_lookup
+
+    return run_lookup(loop.lookup, value if isinstance(value, list) else [value], scope)
+
+
+def _loop_items(
+    loop: Loop, scope: Scope, items: list[Any], pause: float, sleep: Callable[[float], None]
+) -> Iterator[LoopItem]:
+    for number, item in enumerate(items):
+        if number and pause:
+            sleep(pause)
+        local = {loop.loop_var: item, "ansible_loop_var": loop.loop_var}
+        if loop.index_var:
+            local[loop.index_var] = number
+            local["ansible_index_var"] = loop.index_var
+        seen = {**local, "ansible_loop": _extended(items, number)} if loop.extended else local
+        inner = scope.inner(seen)
+        yield LoopItem(inner, local, _label(loop, item, inner))
+
+
+def _extended(items: list[Any], number: int) -> dict[str, Any]:
+    count = len(items)
+    variables = {
+        "allitems": items,
+        "index": number + 1,
+        "index0": number,
+        "revindex": count - number,
+        "revindex0": count - number - 1,
+        "first": number == 0,
+        "last": number == count - 1,
+        "length": count,
+    }
+    if number:
+        variables["previtem"] = items[number - 1]
+    if number < count - 1:
+        variables["nextitem"] = items[number + 1]
+    return variables
+
+
+def _label(loop: Loop, item: Any, scope: Scope) -> str:
+    return str(item if loop.label is None else scope.run_vars.templar.render(loop.label, scope))

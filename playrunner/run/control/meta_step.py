@@ -1,0 +1,72 @@
+"""meta steps: flush_handlers, end_play, end_batch, end_host, clear_facts, reset_connection, ..."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from playrunner.model import Step
+from playrunner.run import step_traits
+from playrunner.run.batch import HostEnded, Outcome, PlayEnded
+from playrunner.variables.scope import Scope
+
+if TYPE_CHECKING:
+    from playrunner.run.host_run import HostRun
+
+_AFTER_PENDING_STEPS = ("end_host", "reset_connection")
+
+
+def run_meta(run: HostRun, step: Step, scope: Scope) -> None:
+    action = step_traits.meta_action(step)
+    if action in step_traits.META_FOR_ALL:
+        _run_for_all(run, step, scope, action)
+        return
+    if not step_traits.condition_holds(step, scope):
+        return
+    if action in _AFTER_PENDING_STEPS:
+        run.wait_for_steps()
+    if action == "flush_handlers":
+        run.flush_handlers(step.position)
+    elif action == "end_host":
+        raise HostEnded
+    elif action == "reset_connection":
+        run.dispatcher.reset(run.starter.requests.agent_key(step, scope))
+
+
+def _run_for_all(run: HostRun, step: Step, scope: Scope, action: str) -> None:
+    """The first host's condition decides for all of them, like with Ansible."""
+    run.wait_for_steps()
+    if run.batch.meet(run.host, step.position) == run.host:
+        holds = False
+        try:
+            # Ansible refreshes the inventory whatever `when` says
+            holds = action == "refresh_inventory" or step_traits.condition_holds(step, scope)
+            if holds:
+                _act(run, step, action)
+        finally:
+            run.batch.publish_result(step.position, Outcome({"holds": holds}))
+    else:
+        holds = run.batch.wait_for_result(step.position).values["holds"]
+    if holds and action in ("end_play", "end_batch"):
+        raise PlayEnded
+    if action == "refresh_inventory":
+        run.starter.requests.forget_targets()
+
+
+def _act(run: HostRun, step: Step, action: str) -> None:
+    shared, batch = run.shared, run.batch
+    if action in ("end_play", "end_batch"):
+        batch.ended_at = step.position
+        shared.play_ended = shared.play_ended or action == "end_play"
+    elif action == "clear_facts":
+        for host in batch.hosts:
+            shared.run_vars.memory(host).clear_facts(step.position)
+    elif action == "refresh_inventory":
+        from playrunner.run.run import open_inventory
+
+        inventory = open_inventory(shared.options)
+        shared.run_vars.inventory = inventory.with_adjacent(run.play.directory)
+    elif action == "clear_host_errors":
+        shared.errors_cleared = True
+        shared.failed_hosts.clear()
+        shared.ended_badly.clear()
+        batch.clear_errors()

@@ -1,0 +1,1 @@
+"""Modules and callbacks written for Ansible, as a run uses them."""

@@ -1,0 +1,1 @@
+"""The process that runs all controllers of the sandbox's cluster, operators included."""

@@ -1,0 +1,119 @@
+"""The backend on a cluster: each run is a job, its nodes are pods."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from playrunner.options import Options
+
+if TYPE_CHECKING:
+    from playrunner.training.kube.stage import StageRequest
+    from playrunner.training.request import Request
+    from playrunner.training.screen.watch_page import Snapshot
+
+
+@dataclass(frozen=True)
+class ClusterBackend:
+    options: Options
+    launcher: str
+    name: str = "cluster"
+
+    def launch(self, request: Request) -> int:
+        from playrunner.training.kube.launch import launch
+
+        return launch(request, self.options, self.launcher)
+
+    def status(self, name: str) -> int:
+        from playrunner.training.kube.status import show_status
+
+        return show_status(self.options, name)
+
+    def logs(
+        self, name: str, rank: int, host: str, *, everything: bool, follow: bool, tail: int
+    ) -> int:
+        from playrunner.training.kube.logs import show_logs
+
+        return show_logs(
+            self.options, name, rank, host, everything=everything, follow=follow, tail=tail
+        )
+
+    def stop(self, name: str) -> int:
+        from playrunner.training.kube.stop import stop
+
+        return stop(self.options, name)
+
+    def resume(self, name: str, nodes: int, overrides: tuple[str, ...], detach: bool) -> int:
+        from playrunner.training.kube.resume import resume
+
+        return resume(self.options, name, nodes, overrides, detach)
+
+    def scale(self, name: str, nodes: int, detach: bool) -> int:
+        """Whether or not it is followed: pods come and go without the launching process."""
+        from playrunner.training.kube.resume import scale
+
+        return scale(self.options, name, nodes)
+
+    def env(self, request: Request, why: str) -> int:
+        from playrunner.training.kube.env import show_env
+
+        return show_env(request, self.options, self.launcher, why)
+
+    def why(self, name: str) -> int:
+        from playrunner.training.kube.why import show_why
+
+        return show_why(self.options, name)
+
+    @contextmanager
+    def watch(self, metrics: int) -> Iterator[Callable[[], Snapshot]]:
+        from playrunner.training.kube.session import open_session
+        from playrunner.training.kube.status import cluster_runs
+        from playrunner.training.screen.watch_page import Snapshot
+
+        session = open_session(self.options)
+        yield lambda: Snapshot(*cluster_runs(session), time.time())
+
+    def bench(self, request: Request) -> int:
+        from playrunner.training.kube.bench import bench
+
+        return bench(request, self.options, self.launcher)
+
+    def tensorboard(self, name: str, port: int) -> int:
+        from playrunner.training.kube.tensorboard import serve_board
+
+        return serve_board(self.options, name, port)
+
+    # On clusters only
+
+    def stage(self, request: StageRequest) -> int:
+        from playrunner.training.kube.stage import stage
+
+        return stage(request, self.options)
+
+    def export(self, name: str, to: str) -> int:
+        from playrunner.training.kube.export import export
+
+        return export(self.options, name, to)
+
+    def precompile(self, request: Request) -> int:
+        from playrunner.training.kube.precompile import precompile
+
+        return precompile(request, self.options)
+
+    def netcheck(self, name: str) -> int:
+        from playrunner.training.kube.netcheck import netcheck
+
+        return netcheck(self.options, name)
+
+    def top(self, name: str, host: str) -> int:
+        from playrunner.training.kube.top import show_top
+
+        return show_top(self.options, name, host)
+
+    def shell(self, name: str, command: str) -> int:
+        from playrunner.training.kube.shell import open_shell
+
+        return open_shell(self.options, name, command)

@@ -1,0 +1,1 @@
+"""A run on a cluster as a value: the job, its pods, their size, and what is rendered from them."""

@@ -1,0 +1,1 @@
+"""Pods beside a run: one-off jobs, shells, and compiling ahead."""

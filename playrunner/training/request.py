@@ -1,0 +1,79 @@
+"""What the user asked for: a profile, a name, a number of nodes, and how to launch them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from playrunner.errors import BadInput, PlayrunnerError
+from trainer import errors as trainer_errors
+from trainer.config import Profile
+from trainer.profile import read_profile
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for."""
+
+    profile: str
+    name: str = ""
+    nodes: int = 0
+    overrides: tuple[str, ...] = ()
+    launcher: str = ""
+    detach: bool = False
+    replace: bool = False
+    gate: bool = True
+    stage_only: bool = False
+
+
+class LaunchRefused(PlayrunnerError):
+    """Preflight, the network check or the environment refuses the launch."""
+
+    exit_code = 6
+
+
+def read_request(request: Request) -> Profile:
+    if not request.profile:
+        raise BadInput(
+            "--profile is missing: a name from trainer/profiles (gpt2-micro-smoke trains in"
+            " seconds), or a YAML file"
+        )
+    return profile_of(request.profile, request.overrides)
+
+
+def wanted_nodes(request: Request, profile: Profile) -> int:
+    if request.nodes < 0:
+        raise BadInput(f"--nodes must be 1 or more, not {request.nodes}")
+    return request.nodes or profile.launch.nodes
+
+
+def run_name(profile: str) -> str:
+    """The name a run gets when none is given: its profile's."""
+    return profile.rpartition("/")[2].removesuffix(".yaml").replace("_", "-").lower()
+
+
+def check_name(name: str) -> str:
+    """A run's name becomes a folder, a process mark and a rendezvous id."""
+    allowed = set("abcdefghijklmnopqrstuvwxyz0123456789-")
+    if (
+        not name
+        or len(name) > 53
+        or not set(name) <= allowed
+        or name.startswith("-")
+        or name.endswith("-")
+    ):
+        raise BadInput(f'--name "{name}": use up to 53 of a-z, 0-9 and "-", as in gpt2-micro-2')
+    return name
+
+
+def profile_of(name: str, overrides: Sequence[str]) -> Profile:
+    """The profile with its overrides; what the trainer refuses is the user's input error."""
+    try:
+        return read_profile(name, overrides)
+    except trainer_errors.TrainerError as error:
+        raise BadInput(str(error)) from None
+
+
+def refuse(complaints: list[str], stage: str) -> None:
+    if complaints:
+        raise LaunchRefused(f"{stage}: " + "\n       ".join(complaints))

@@ -1,0 +1,46 @@
+"""One run, as tables and pages show it: over SSH put together from its nodes, on a cluster from its
+pods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from playrunner.training.runs.states import overall
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, seen from all nodes that have a part in it."""
+
+    name: str
+    job: dict[str, Any]
+    keepers: dict[str, dict[str, Any]]  # by host
+    metrics: list[dict[str, Any]] = field(default_factory=list)
+    checkpoints: list[str] = field(default_factory=list)
+    silent: tuple[str, ...] = ()  # nodes that do not answer
+    processes: dict[str, int] = field(default_factory=dict)
+    log_bytes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def hosts(self) -> list[str]:
+        return [node["host"] for node in self.job.get("nodes", ())] or list(self.keepers)
+
+    @property
+    def state(self) -> str:
+        """One word for all nodes: as long as one of them runs, the run is not over."""
+        states = [said.get("state", "unknown") for said in self.keepers.values()]
+        if any(state in ("running", "stopping") for state in states):
+            return "running" if "running" in states else "stopping"
+        return overall([*states, *["unknown" for _ in self.silent]])
+
+    @property
+    def steps(self) -> int:
+        return int(self.metrics[-1]["step"]) if self.metrics else 0
+
+    @property
+    def reason(self) -> str:
+        causes = [said["cause"] for said in self.keepers.values() if said.get("cause")]
+        if causes:
+            return f"{causes[0]['node']}: {causes[0]['what']}"
+        return next((said["reason"] for said in self.keepers.values() if said.get("reason")), "")

@@ -1,0 +1,84 @@
+"""Runs as a table or as JSON."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from playrunner.output.json_output import print_json
+from playrunner.project import program
+from playrunner.training.runs.run import Run
+from playrunner.training.screen.screen import duration
+
+_COLUMNS = ("run", "state", "step", "loss", "tokens/s", "nodes", "age", "cost")
+
+
+def show_runs(runs: list[Run], silent: dict[str, str], as_json_text: bool) -> int:
+    """Every run; the exit code is 4 where a host or a cluster did not answer."""
+    if as_json_text:
+        print_json({"runs": [as_json(run) for run in runs], "silent": silent})
+        return 4 if silent else 0
+    if runs:
+        print(table(runs))
+    elif not silent:
+        print(f"no runs; start one with: {program()} train.launch --profile gpt2-micro-smoke")
+    for host, why in silent.items():
+        sys.stderr.write(f"{host} does not answer: {why}\n")
+    return 4 if silent else 0
+
+
+def table(runs: list[Run], now: float | None = None) -> str:
+    rows = [_COLUMNS, *(_row(run, now or time.time()) for run in runs)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+
+
+def as_json(run: Run) -> dict[str, Any]:
+    return {
+        "name": run.name,
+        "run_id": run.job.get("run_id"),
+        "state": run.state,
+        "reason": run.reason,
+        "step": run.steps,
+        "steps": run.job.get("steps"),
+        "last": run.metrics[-1] if run.metrics else None,
+        "launcher": run.job.get("launcher"),
+        "nodes": {host: run.keepers.get(host, {}).get("state", "unknown") for host in run.hosts},
+        "processes": run.processes,
+        "checkpoints": run.checkpoints,
+        "silent": list(run.silent),
+        "created": run.job.get("created"),
+        "cost": cost(run, time.time()),
+    }
+
+
+def cost(run: Run, now: float) -> float | None:
+    """Dollars so far, where the inventory gives the nodes a price."""
+    hourly = float(run.job.get("hourly") or 0)
+    return round(hourly * _age(run, now) / 3600, 2) if hourly else None
+
+
+def _row(run: Run, now: float) -> tuple[str, ...]:
+    last: dict[str, Any] = run.metrics[-1] if run.metrics else {}
+    paid = cost(run, now)
+    return (
+        run.name,
+        run.state,
+        f"{run.steps}/{run.job.get('steps', '?')}",
+        f"{last['loss']:.4f}" if last else "-",
+        f"{last.get('tokens_per_second', 0):,.0f}" if last and run.state == "running" else "-",
+        str(len(run.hosts)) + (f" ({', '.join(run.silent)} silent)" if run.silent else ""),
+        duration(_age(run, now)),
+        f"${paid:,.2f}" if paid is not None else "-",
+    )
+
+
+def _age(run: Run, now: float) -> float:
+    """How long it has lived: until now, or until its last keeper ended."""
+    ended = [float(said.get("time", now)) for said in run.keepers.values()]
+    until = now if run.state in ("running", "stopping") or not ended else max(ended)
+    return max(0.0, until - float(run.job.get("created", until)))

@@ -1,0 +1,58 @@
+"""What a followed run reports, and the listener that records it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from playrunner.training.netcheck.errors import GateClosed
+from playrunner.training.netcheck.gate_files import keep_gate
+from playrunner.training.runs.record import Record, parse_metrics
+from playrunner.training.screen.screen import LiveLine
+from trainer.netcheck.findings import Expected
+from trainer.netcheck.verdict import judge
+
+
+class RunListener(Protocol):
+    """What happens in a run, as it is followed."""
+
+    def log(self, host: str, text: str) -> None: ...
+    def metrics(
+        self, text: str, again: bool
+    ) -> None: ...  # again: the file was rewritten, from the start
+    def gate(self, result: dict[str, Any]) -> bool: ...  # whether the run may begin
+    def say(self, text: str) -> None: ...
+    def idle(self) -> None: ...  # nothing has happened for a moment
+
+
+class RecordingListener:
+    """Everything is kept in the run's record, and the newest metrics are on the terminal."""
+
+    def __init__(self, record: Record, line: LiveLine, expected: Expected) -> None:
+        self.record, self.line, self.expected, self.trains = record, line, expected, False
+
+    def gate(self, result: dict[str, Any]) -> bool:
+        verdict = judge(result, self.expected)
+        keep_gate(self.record.folder, result, verdict)
+        if not verdict.ok:
+            raise GateClosed(verdict, list(result.get("nodes", ())))
+        for text in verdict.lines:
+            self.line.say(f"network: {text}")
+        return True
+
+    def log(self, host: str, text: str) -> None:
+        self.record.write_log(host, text)
+
+    def metrics(self, text: str, again: bool) -> None:
+        self.record.write_metrics(text, again)
+        for metrics in parse_metrics(text)[
+            -1:
+        ]:  # what comes in one piece is old: a resumed run's past, or a slow connection's
+            self.trains = True
+            self.line.metrics(metrics)
+
+    def say(self, text: str) -> None:
+        self.line.say(text)
+
+    def idle(self) -> None:
+        if not self.trains:
+            self.line.waiting("waiting for the first step")

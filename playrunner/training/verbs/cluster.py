@@ -1,0 +1,104 @@
+"""train: what runs on clusters have of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playrunner.commands.flags import options_from, verb
+from playrunner.training.verbs.flags import JOB, LAUNCH, LOOK, NAMED, run_cluster_backend
+
+
+@verb(
+    flags=JOB,
+    help={
+        "source": "s3:// or gs:// (a folder or a file), or https:// (a file)",
+        "into": "the folder on the claim",
+        "unpack": "unpack archives instead of keeping them",
+        "files": "the exact number of files expected",
+        "least": "the least number of files expected: one for every process that reads",
+        "bytes": "the total size expected",
+        "anonymous": "a public bucket: send no credentials",
+        "region": "the bucket's region, where it is not the cluster's",
+    },
+)
+def stage(
+    context: Any,
+    flags: dict[str, Any],
+    source: str = "",
+    into: str = "",
+    unpack: bool = False,
+    files: int = 0,
+    least: int = 0,
+    bytes: int = 0,
+    anonymous: bool = False,
+    region: str = "",
+) -> int:
+    """On clusters: copy data from a bucket or web server to the claim and verify it
+    (idempotent)."""
+    from playrunner.training.backend import cluster_backend
+    from playrunner.training.kube.stage import StageRequest
+
+    request = StageRequest(source, into, unpack, files, least, bytes, anonymous, region)
+    return cluster_backend("stage", options_from(flags)).stage(request)
+
+
+@verb(
+    flags=LAUNCH,
+    help={
+        "profile": "the profile to train later",
+        "name": "the name to train it under",
+        "nodes": "number of nodes",
+        "replace": "compile again even if it was done before",
+        "launcher": "usually vcjob (default: the inventory's train_launcher)",
+    },
+)
+def precompile(
+    context: Any,
+    flags: dict[str, Any],
+    profile: str = "",
+    name: str = "",
+    nodes: int = 0,
+    launcher: str = "",
+    replace: bool = False,
+) -> int:
+    """On clusters: compile a profile's graphs for Trainium into the cacheset, in at most ten
+    steps."""
+    from playrunner.training.backend import chosen_launcher, cluster_backend
+    from playrunner.training.request import Request
+
+    settings = tuple(flags.pop("set"))
+    options = options_from(flags)
+    chosen = chosen_launcher(options, launcher)
+    request = Request(profile, name, nodes, settings, chosen, replace=replace)
+    return cluster_backend("precompile", options, launcher=launcher).precompile(request)
+
+
+@verb(
+    flags=JOB,
+    help={
+        **NAMED,
+        "to": "s3://BUCKET/FOLDER (default: trained-models/NAME of the inventory's bucket_name)",
+    },
+)
+def export(context: Any, flags: dict[str, Any], name: str = "", to: str = "") -> int:
+    """On clusters: write a run's model to a bucket, with its service account's role
+    (idempotent)."""
+    return run_cluster_backend("export", flags, name).export(name, to)
+
+
+@verb(flags=LOOK, help=NAMED)
+def netcheck(context: Any, flags: dict[str, Any], name: str = "") -> int:
+    """On clusters: check a run's network from inside its pods: DNS, rendezvous port, rank 0."""
+    return run_cluster_backend("netcheck", flags, name).netcheck(name)
+
+
+@verb(flags=LOOK, help={**NAMED, "host": "only this pod"})
+def top(context: Any, flags: dict[str, Any], name: str = "", host: str = "") -> int:
+    """On clusters: show a run's processes and devices in every pod (nvidia-smi, neuron-ls, ps)."""
+    return run_cluster_backend("top", flags, name).top(name, host)
+
+
+@verb(flags=LOOK, help={**NAMED, "command": "run this command instead of an interactive shell"})
+def shell(context: Any, flags: dict[str, Any], name: str = "", command: str = "") -> int:
+    """On clusters: open a shell in a temporary pod with the run's claim mounted."""
+    return run_cluster_backend("shell", flags, name).shell(name, command)

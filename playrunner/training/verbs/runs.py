@@ -1,0 +1,89 @@
+"""train: start, stop, continue and scale runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playrunner.commands.flags import options_from, verb
+from playrunner.training.launchers import CLUSTER_LAUNCHERS, SSH_LAUNCHERS, listed
+from playrunner.training.verbs.flags import LAUNCH, NAMED, RUN, run_backend
+
+
+@verb(
+    flags=LAUNCH,
+    help={
+        "profile": "a profile of trainer/profiles, or a YAML file",
+        "name": "the run's name (default: the profile's)",
+        "nodes": "number of nodes (default: the profile's)",
+        "detach": "return once the run has started; it continues in the background",
+        "launcher": (
+            f"{listed(SSH_LAUNCHERS)} over SSH (default: the profile's);"
+            f" {listed(CLUSTER_LAUNCHERS)} on a cluster (default: the inventory's train_launcher)"
+        ),
+        "replace": "stop a running run of the same name first; continue a finished one",
+        "gate": "check the network before training (--no-gate skips the check)",
+        "stage-only": "check every node and copy all files, but start nothing",
+    },
+)
+def launch(
+    context: Any,
+    flags: dict[str, Any],
+    profile: str = "",
+    name: str = "",
+    nodes: int = 0,
+    detach: bool = False,
+    launcher: str = "",
+    replace: bool = False,
+    gate: bool = True,
+    stage_only: bool = False,
+) -> int:
+    """Start a training run from a profile and follow it (idempotent)."""
+    from playrunner.training.backend import choose_backend, chosen_launcher
+    from playrunner.training.request import Request
+
+    settings = tuple(flags.pop("set"))
+    options = options_from(flags)
+    chosen = chosen_launcher(options, launcher)
+    request = Request(profile, name, nodes, settings, chosen, detach, replace, gate, stage_only)
+    return choose_backend(options, launcher=launcher).launch(request)
+
+
+@verb(flags=RUN)
+def prepare(context: Any, flags: dict[str, Any]) -> int:
+    """Create a Python environment with torch on every host, at the inventory's train_venv."""
+    from playrunner.training.ssh.backend import SshBackend
+
+    return SshBackend(options_from(flags)).prepare()
+
+
+@verb(flags=RUN, help=NAMED)
+def stop(context: Any, flags: dict[str, Any], name: str = "") -> int:
+    """Save a checkpoint and stop a run; no process or object of it remains."""
+    return run_backend(flags, name).stop(name)
+
+
+@verb(
+    flags=LAUNCH,
+    help={
+        **NAMED,
+        "nodes": "number of nodes (default: as before)",
+        "detach": "return once the run has started",
+    },
+)
+def resume(
+    context: Any, flags: dict[str, Any], name: str = "", nodes: int = 0, detach: bool = False
+) -> int:
+    """Continue a run that ended early from its newest complete checkpoint."""
+    settings = tuple(flags.pop("set"))
+    return run_backend(flags, name).resume(name, nodes, settings, detach)
+
+
+@verb(
+    flags=RUN,
+    help={**NAMED, "nodes": "number of nodes", "detach": "return once the run has started"},
+)
+def scale(
+    context: Any, flags: dict[str, Any], nodes: int = 0, name: str = "", detach: bool = False
+) -> int:
+    """Change a run's number of nodes; it continues from a checkpoint."""
+    return run_backend(flags, name).scale(name, nodes, detach)

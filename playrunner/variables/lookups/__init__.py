@@ -1,0 +1,1 @@
+"""Lookups: values read from outside the variables (files, environment, commands), or generated."""

@@ -1,0 +1,84 @@
+"""Lookups of values in files that hold tables: INI, properties and CSV."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from playrunner.text.documents import refuse_control_characters
+from playrunner.variables.lookups.lookup_scope import LookupScope
+from playrunner.variables.lookups.outside import text_of
+
+_YES = ("yes", "true", "1", "on", "y", "t")
+
+
+def ini(terms: list[Any], scope: LookupScope, **options: Any) -> list[Any]:
+    """Values of an INI or properties file; with `re` those of all keys that match."""
+    import configparser
+
+    values: list[Any] = []
+    for term in terms:
+        key, given = _key_and_options(str(term), options)
+        parser = configparser.ConfigParser(
+            interpolation=None, allow_no_value=_is_true(given.get("allow_no_value"))
+        )
+        if _is_true(given.get("case_sensitive")):
+            parser.optionxform = str  # type: ignore[method-assign, assignment]
+        path = scope.find(str(given.get("file", "ansible.ini")), "files")
+        text = text_of(path, str(given.get("encoding", "utf-8")))
+        refuse_control_characters(text, str(path))
+        section = str(given.get("section", "global"))
+        if given.get("type") == "properties":
+            section, text = "java_properties", f"[java_properties]\n{text}"
+        try:
+            parser.read_string(text)
+        except configparser.Error as error:
+            raise ValueError(f"not an INI file: {' '.join(str(error).split())}") from None
+        if _is_true(given.get("re")):
+            found = parser.items(section) if section in parser else []
+            values += [value for name, value in found if _pattern(key).match(name)]
+        else:
+            values.append(parser.get(section, key, fallback=given.get("default", "")))
+    return values
+
+
+def csvfile(terms: list[Any], scope: LookupScope, **options: Any) -> list[Any]:
+    """A column of the row of a CSV file whose first column is the term."""
+    import csv
+    import io
+
+    values: list[Any] = []
+    for term in terms:
+        key, given = _key_and_options(str(term), options)
+        path = scope.find(str(given.get("file", "ansible.csv")), "files")
+        separator = str(given.get("delimiter", "\t"))
+        separator = "\t" if separator in ("TAB", "\\t") else separator
+        column, key_column = int(given.get("col", 1)), int(given.get("keycol", 0))
+        rows = csv.reader(
+            io.StringIO(text_of(path, str(given.get("encoding", "utf-8")))), delimiter=separator
+        )
+        matching = (row for row in rows if len(row) > key_column and row[key_column] == key)
+        row = next(matching, None)
+        if row is not None:
+            values.append(row[column])
+        elif given.get("default") is not None:
+            values.append(given["default"])
+    return values
+
+
+def _key_and_options(term: str, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """`key section=a file=b` in the old one-text form, over the options."""
+    words = term.split(" ") if "=" in term else [term]
+    pairs = dict(word.split("=", 1) for word in words[1:] if "=" in word)
+    return words[0], {**options, **pairs}
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise ValueError(f"not a pattern: {error}") from None
+
+
+def _is_true(value: Any) -> bool:
+    return value if isinstance(value, bool) else str(value).lower() in _YES

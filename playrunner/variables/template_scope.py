@@ -1,0 +1,24 @@
+"""What a template needs of a scope; playrunner.variables.scope.Scope is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Protocol
+
+
+class Scope(Protocol):
+    """What templates of one host and step can see."""
+
+    def lookup(self, name: str) -> Any: ...
+    def given(self, name: str) -> Any: ...
+    def names(self) -> Iterable[str]: ...
+    def wait_for_steps(self) -> None: ...
+    def find(self, path: str, folder: str) -> Path: ...
+    def traced(self) -> TracedScope: ...
+
+
+class TracedScope(Scope, Protocol):
+    """The same, noting the names it read whose values no author wrote."""
+
+    foreign: list[str]

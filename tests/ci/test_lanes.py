@@ -1,0 +1,69 @@
+"""What CI runs: suites in lanes side by side."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from tests.support.until import until
+
+REPOSITORY = Path(__file__).parents[2]
+LANES = REPOSITORY / ".ci" / "lanes"
+LIMIT_SECONDS = 60
+# What is compared live, in hours, with a program that CI does not install
+BY_HAND = {"test-differential", "test-ansible", "test-coverage"}
+
+
+def lanes(*given: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [LANES, *given], check=False, capture_output=True, text=True, timeout=LIMIT_SECONDS
+    )
+
+
+def test_the_commands_of_a_lane_run_in_order_while_the_other_lane_runs(tmp_path: Path) -> None:
+    meeting, told = tmp_path / "meeting", tmp_path / "told"
+    os.mkfifo(meeting)  # who writes waits for the reader
+    done = lanes(
+        f"first: echo here > {meeting}; echo 1 > {told}; echo 2 >> {told}",
+        f"second: grep here {meeting}; true",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert told.read_text() == "1\n2\n"
+    assert done.stdout.splitlines()[-1].endswith("all passed")
+
+
+def test_a_failure_shows_its_output_with_the_failed_tests_last_and_ends_the_other_lane(
+    tmp_path: Path,
+) -> None:
+    meeting, pid = tmp_path / "meeting", tmp_path / "pid"
+    os.mkfifo(meeting)
+    done = lanes(
+        f"endless: echo $$ > {meeting} && sleep 600",
+        f"broken: cat {meeting} > {pid}; printf '%s\\n' 'FAILED a::test' 'a traceback' && false;"
+        f" touch {pid}.later",
+    )
+    assert done.returncode == 1
+    assert "a traceback" in done.stdout
+    assert done.stdout.splitlines()[-1] == "FAILED a::test"
+    assert not Path(f"{pid}.later").exists()
+    until(lambda: _is_gone(int(pid.read_text())), what="the end of the other lane")
+
+
+def test_every_suite_of_the_makefile_runs_each_time() -> None:
+    suites = re.findall(
+        r"^(test[\w-]*|fuzz|drills|lint):", (REPOSITORY / "Makefile").read_text(), re.M
+    )
+    run = (REPOSITORY / ".ci" / "run").read_text()
+    wanted = set(suites) - BY_HAND
+    assert {"test", "test-launch", "test-trainer", "test-kube"} <= wanted
+    assert [each for each in sorted(wanted) if not re.search(rf"make {each}(?![\w-])", run)] == []
+    assert "date" not in run, "what runs must not depend on the day"
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True

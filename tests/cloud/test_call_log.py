@@ -1,0 +1,43 @@
+"""A change in a cloud is noted before it is asked for, and again once it is answered: what has one
+note must be looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from playrunner.cloud.call_log import logged_call
+from playrunner.cloud.resource import Refused, Unanswered
+
+
+class Notes(list[tuple[str, dict[str, Any]]]):
+    def event(self, kind: str, **facts: Any) -> None:
+        self.append((kind, facts))
+
+    def token(self, subject: str, call: str) -> str:
+        return "token"
+
+
+@pytest.mark.parametrize(
+    ("ending", "outcome"),
+    [
+        (None, ["done"]),
+        (Refused("no", "AccessDenied"), ["AccessDenied"]),
+        (Unanswered("silence"), []),
+    ],
+)
+def test_a_change_is_noted_before_and_after_unless_no_answer_came(
+    ending: Exception | None, outcome: list[str]
+) -> None:
+    notes = Notes()
+    try:
+        with logged_call(notes, call="ec2.create_vpc", subject="vpc", token="t"):
+            assert notes == [("call", {"call": "ec2.create_vpc", "subject": "vpc", "token": "t"})]
+            if ending:
+                raise ending
+    except (Refused, Unanswered) as problem:
+        assert problem is ending
+    assert notes[1:] == [
+        ("answer", {"call": "ec2.create_vpc", "subject": "vpc", "outcome": one}) for one in outcome
+    ]

@@ -1,0 +1,147 @@
+"""playrunner-playbook: what scripts written for ansible-playbook read and pass."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PLAY = """\
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - name: greet {{ word | default('you') }}
+      debug:
+        msg: hello
+      tags: greeting
+    - command: echo {{ item }}
+      loop: [a, b]
+    - command: /bin/false
+      ignore_errors: true
+    - copy:
+        content: "text\\n"
+        dest: "{{ playbook_dir }}/made"
+      notify: restart
+  handlers:
+    - name: restart
+      debug:
+        msg: restarted
+"""
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "playrunner.commands.ansible_playbook", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@pytest.fixture
+def playbook(tmp_path: Path) -> Path:
+    (tmp_path / "site.yml").write_text(PLAY)
+    return tmp_path
+
+
+def test_the_output_is_that_of_the_default_callback(playbook: Path) -> None:
+    done = run(playbook, "site.yml")
+    assert done.returncode == 0
+    for text in (
+        f"\nPLAY [localhost] {'*' * 63}\n",
+        f"\nTASK [greet you] {'*' * 63}\n",
+        'ok: [localhost] => {\n    "msg": "hello"\n}\n',
+        "changed: [localhost] => (item=a)\nchanged: [localhost] => (item=b)\n",
+        'fatal: [localhost]: FAILED! => {"changed": true, "cmd": ["/bin/false"]',
+        "}\n...ignoring\n",
+        "\nTASK [copy] ",
+        "\nRUNNING HANDLER [restart] ",
+        f"\nPLAY RECAP {'*' * 69}\n"
+        "localhost                  : ok=5    changed=3    unreachable=0    failed=0   "
+        " skipped=0    rescued=0    ignored=1   \n",
+    ):
+        assert text in done.stdout
+
+
+def test_a_failed_task_ends_with_2_and_its_result_in_one_line(playbook: Path) -> None:
+    (playbook / "fail.yml").write_text(
+        "- hosts: localhost\n  gather_facts: no\n  tasks:\n    - fail: msg=no\n"
+    )
+    done = run(playbook, "fail.yml")
+    assert done.returncode == 2
+    assert 'fatal: [localhost]: FAILED! => {"changed": false, "msg": "no"}\n' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["none.yml"], 1),
+        (["bad.yml"], 4),
+        (["site.yml", "--nosuch"], 2),
+        (["site.yml", "--step"], 5),
+    ],
+)
+def test_bad_input_ends_with_ansibles_exit_codes(
+    playbook: Path, words: list[str], code: int
+) -> None:
+    (playbook / "bad.yml").write_text("- hosts: localhost\n  tasks:\n    - nosuchmodule: x\n")
+    done = run(playbook, *words)
+    assert done.returncode == code
+    assert done.stderr and "Traceback" not in done.stderr
+
+
+def test_an_unreachable_host_ends_with_4(playbook: Path) -> None:
+    (playbook / "hosts").write_text("far ansible_host=127.0.0.1 ansible_port=1\n")
+    (playbook / "far.yml").write_text("- hosts: far\n  tasks: []\n")
+    done = run(playbook, "-i", "hosts", "far.yml")
+    assert done.returncode == 4
+    assert "fatal: [far]: UNREACHABLE! => {" in done.stdout
+
+
+def test_flags_of_ansible_reach_the_run(playbook: Path) -> None:
+    (playbook / "more.yml").write_text("word: world\n")
+    done = run(playbook, "site.yml", "-t", "greeting", "-e", "@more.yml", "-vv", "-C", "-f", "3")
+    assert done.returncode == 0
+    assert "TASK [greet world]" in done.stdout
+    assert "TASK [command]" not in done.stdout
+    assert f"task path: {playbook}/site.yml:4" in done.stdout
+
+
+def test_flags_of_connections_are_weaker_than_the_playbook(playbook: Path) -> None:
+    (playbook / "hosts").write_text("here\n")
+    (playbook / "who.yml").write_text(
+        "- hosts: here\n  gather_facts: no\n  tasks:\n    - command: id -un\n"
+    )
+    assert run(playbook, "-i", "hosts", "-c", "local", "who.yml").returncode == 0
+
+
+def test_listings_are_in_ansibles_form(playbook: Path) -> None:
+    done = run(playbook, "site.yml", "--list-tasks", "--list-hosts", "--list-tags")
+    assert done.returncode == 0
+    assert done.stdout == (
+        "\nplaybook: site.yml\n\n  play #1 (localhost): localhost\tTAGS: []\n"
+        "    pattern: ['localhost']\n    hosts (1):\n      localhost\n    tasks:\n"
+        "      greet {{ word | default('you') }}\tTAGS: [greeting]\n"
+        "      command\tTAGS: []\n      command\tTAGS: []\n      copy\tTAGS: []\n"
+        "      TASK TAGS: [greeting]\n"
+    )
+    assert run(playbook, "site.yml", "--syntax-check").stdout == "\nplaybook: site.yml\n"
+
+
+def test_a_diff_has_ansibles_headers(playbook: Path) -> None:
+    (playbook / "made").write_text("old\n")
+    done = run(playbook, "site.yml", "-D", "-C")
+    assert f"--- before: {playbook}/made\n+++ after: {playbook}/made\n" in done.stdout
+    assert "\n-old\n+text\n" in done.stdout
+
+
+def test_two_playbooks_share_one_recap(playbook: Path) -> None:
+    done = run(playbook, "site.yml", "site.yml", "-t", "greeting")
+    assert done.stdout.count("PLAY [localhost]") == 2
+    assert done.stdout.count("PLAY RECAP") == 1
+    assert "ok=2 " in done.stdout

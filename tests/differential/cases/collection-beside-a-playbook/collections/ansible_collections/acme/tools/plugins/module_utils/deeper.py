@@ -1,0 +1,2 @@
+def suffix():
+    return '.note'

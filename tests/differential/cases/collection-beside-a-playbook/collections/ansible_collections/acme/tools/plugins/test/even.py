@@ -1,0 +1,3 @@
+class TestModule(object):
+    def tests(self):
+        return {'even': lambda number: number % 2 == 0}

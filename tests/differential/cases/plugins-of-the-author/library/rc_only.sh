@@ -1,0 +1,2 @@
+#!/bin/sh
+printf '%s\n' '{"rc": 4, "stdout": "a\nb"}'

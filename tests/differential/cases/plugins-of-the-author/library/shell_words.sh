@@ -1,0 +1,3 @@
+#!/bin/sh
+. "$1"
+echo "{\"changed\": $touched, \"msg\": \"words $name\"}"

@@ -1,0 +1,278 @@
+"""Modules and plugins written for Ansible, beside a playbook: what the runner adds around them.
+
+That they do what they do with Ansible is in tests/differential (plugins-of-the-author,
+collection-beside-a-playbook).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.runner import LIMIT_SECONDS, REPOSITORY, Outcome, Stage
+
+MODULE = """
+from ansible.module_utils.basic import AnsibleModule
+import os, time
+spec = dict(sleep=dict(type='float', default=0), text=dict())
+module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
+print('noise of a library')
+open(os.environ['PIDS'], 'a').write('%d\\n' % os.getpid()) if 'PIDS' in os.environ else None
+time.sleep(module.params['sleep'])
+text, home = module.params['text'], os.path.expanduser('~')
+module.exit_json(changed=False, text=text, pid=os.getpid(), home=home)
+"""
+
+
+def _beside(stage: Stage, name: str, text: str) -> Path:
+    path = stage.folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def _without_ansible(stage: Stage, playbook: str) -> Outcome:
+    """The command where ansible-core is not installed."""
+    hidden = (
+        "import sys; sys.modules['ansible'] = None;"
+        " from playrunner.commands.program import main; main()"
+    )
+    words = ["play", str(stage.write(playbook)), "--inventory", str(stage.inventory)]
+    done = subprocess.run(
+        [sys.executable, "-c", hidden, *words],
+        cwd=REPOSITORY, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False,
+    )  # fmt: skip
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def _runs(pid: str) -> bool:
+    """An ended process stays in the table until its parent asks for its status."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_module_that_takes_too_long_is_ended_and_the_next_one_runs(stage: Stage) -> None:
+    _beside(stage, "library/waits.py", MODULE)
+    pids = stage.folder / "pids"
+    done = stage.play(f"""
+- hosts: node1
+  gather_facts: false
+  environment: {{PIDS: "{pids}"}}
+  tasks:
+    - {{name: slow, waits: {{sleep: 60}}, timeout: 2, ignore_errors: true}}
+    - {{name: next, waits: {{text: here}}}}
+""")
+    assert done.code == 0, done.text
+    slow, following = done.result("node1", "slow"), done.result("node1", "next")
+    assert "timeout of 2 seconds" in slow["values"]["msg"]
+    assert following["values"]["text"] == "here"
+    assert not _runs(pids.read_text().split()[0])
+
+
+def test_a_module_runs_in_the_background_with_async(stage: Stage) -> None:
+    _beside(stage, "library/waits.py", MODULE)
+    done = stage.play("""
+- hosts: node1
+  gather_facts: false
+  tasks:
+    - {name: before, waits: {text: a}}
+    - {name: background, waits: {sleep: 1, text: b}, async: 30, poll: 1}
+    - {name: after, waits: {text: c}}
+""")
+    assert done.code == 0, done.text
+    steps = ("before", "background", "after")
+    texts = [done.result("node1", step)["values"]["text"] for step in steps]
+    assert texts == ["a", "b", "c"]
+
+
+def test_code_kept_on_a_host_is_used_again_and_a_damaged_copy_is_not(stage: Stage) -> None:
+    _beside(stage, "library/waits.py", MODULE)
+    home = stage.folder / "home"
+    home.mkdir()
+    play = """
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - {name: asks, waits: {text: hello}}
+"""
+    first = stage.play(play, HOME=str(home))
+    assert first.code == 0, first.text
+    kept = home / ".playrunner/modules"
+    files = {path.name: path.stat().st_mtime_ns for path in kept.iterdir()}
+    assert files
+    assert stage.play(play, HOME=str(home)).code == 0
+    assert files == {path.name: path.stat().st_mtime_ns for path in kept.iterdir()}
+    for path in kept.iterdir():
+        path.write_bytes(b"damaged")
+    again = stage.play(play, HOME=str(home))
+    assert again.result("localhost", "asks")["values"]["text"] == "hello", again.text
+
+
+def test_check_leaves_no_code_on_a_host(stage: Stage) -> None:
+    _beside(stage, "library/waits.py", MODULE)
+    home = stage.folder / "home"
+    home.mkdir()
+    play = "- {hosts: localhost, gather_facts: false, tasks: [{waits: {text: x}}]}"
+    done = stage.play(play, "--check", HOME=str(home))
+    assert done.code == 0, done.text
+    assert not (home / ".playrunner").exists()
+
+
+def test_without_ansible_core_one_line_names_the_extra_before_a_host_is_touched(
+    stage: Stage,
+) -> None:
+    _beside(stage, "library/waits.py", MODULE)
+    filtered = "{{ [1] | community.general.counter }}"
+    looked_up = "{{ lookup('community.general.passwordstore', 'x') }}"
+    tasks = {
+        "waits": "{waits: {}}",
+        "community.general.ini_file": "{community.general.ini_file: {}}",
+        "community.general.counter": f'{{debug: {{msg: "{filtered}"}}}}',
+        "community.general.passwordstore": f'{{debug: {{msg: "{looked_up}"}}}}',
+    }
+    for name, task in tasks.items():
+        done = _without_ansible(stage, f"- {{hosts: nodes, tasks: [{task}]}}")
+        assert done.code == 5, done.text
+        assert name in done.err and "pip install 'playrunner[ansible]'" in done.err, done.text
+        assert len(done.err.strip().splitlines()) == 1, done.err
+
+
+def test_a_program_of_any_language_needs_no_ansible_core(stage: Stage) -> None:
+    _beside(stage, "library/plain.sh", "#!/bin/sh\n# WANT_JSON\necho '{\"changed\": true}'\n")
+    done = _without_ansible(stage, "- {hosts: node1, gather_facts: false, tasks: [{plain: {}}]}")
+    assert done.code == 0, done.text
+    assert "changed=1" in done.out
+
+
+def test_a_collection_that_is_not_installed_is_named(stage: Stage) -> None:
+    done = stage.play("- {hosts: nodes, tasks: [{no.such.thing: {}}]}", as_json=False)
+    assert done.code == 5
+    assert "the collection no.such is not installed" in done.err
+    assert "ansible-galaxy collection install no.such" in done.err
+
+
+def test_a_plugin_that_cannot_be_loaded_is_named_with_its_file(stage: Stage) -> None:
+    broken = _beside(stage, "filter_plugins/broken.py", "raise RuntimeError('not today')\n")
+    done = stage.play('- {hosts: nodes, tasks: [{debug: {msg: "{{ 1 | twice }}"}}]}', as_json=False)
+    assert done.code == 5
+    assert f"{broken} cannot be loaded: not today" in done.err
+    assert "Traceback" not in done.text
+
+
+def test_callbacks_hear_of_plays_tasks_and_results_in_order(stage: Stage) -> None:
+    heard = stage.folder / "heard"
+    _beside(stage, "callback_plugins/listens.py", f"""
+from ansible.plugins.callback import CallbackBase
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION, CALLBACK_TYPE, CALLBACK_NAME = 2.0, 'notification', 'listens'
+    def _note(self, *words):
+        open({str(heard)!r}, 'a').write(' '.join(map(str, words)) + '\\n')
+        print('to standard output')
+    def v2_playbook_on_start(self, playbook): self._note('start')
+    def v2_playbook_on_play_start(self, play): self._note('play', play.get_name())
+    def v2_playbook_on_task_start(self, task, is_conditional): self._note('task', task.get_name())
+    def v2_runner_on_ok(self, result):
+        name, msg = result._task.get_name(), result._result.get('msg')
+        self._note('ok', name, result.is_changed(), msg)
+    def v2_runner_on_skipped(self, result): self._note('skipped', result._task.get_name())
+    def v2_runner_on_failed(self, result, ignore_errors=False):
+        self._note('failed', result._result['msg'], ignore_errors)
+    def v2_runner_item_on_ok(self, result): self._note('item', result._result['item'])
+    def v2_playbook_on_stats(self, stats):
+        self._note('stats', stats.summarize('node1')['ok'], sorted(stats.processed))
+""")  # fmt: skip
+    _beside(stage, "callback_plugins/breaks.py", """
+from ansible.plugins.callback import CallbackBase
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION, CALLBACK_TYPE, CALLBACK_NAME = 2.0, 'aggregate', 'breaks'
+    def v2_playbook_on_start(self, playbook): raise ValueError('broken listener')
+""")  # fmt: skip
+    done = stage.play("""
+- name: first
+  hosts: node1
+  gather_facts: false
+  tasks:
+    - {name: says, debug: {msg: hello}}
+    - {name: not now, ping: , when: false}
+    - {name: wrong, fail: {msg: on purpose}, ignore_errors: true}
+    - {name: many, debug: {msg: "{{ item }}"}, loop: [a, b]}
+    - {name: secret, debug: {msg: hidden-word}, no_log: true}
+""")
+    assert done.code == 0, done.text
+    assert json.loads(done.out)["exit_code"] == 0
+    assert heard.read_text().splitlines() == [
+        "start", "play first", "task says", "ok says False hello", "task not now",
+        "skipped not now", "task wrong", "failed on purpose True", "task many", "item a", "item b",
+        "ok many False All items completed", "task secret", "ok secret False None",
+        "stats 4 ['node1']",
+    ]  # fmt: skip
+    assert done.err.count("broken listener") == 1
+
+
+def test_vars_plugins_give_variables_to_hosts_and_groups(stage: Stage) -> None:
+    _beside(stage, "vars_plugins/made.py", """
+from ansible.plugins.vars import BaseVarsPlugin
+class VarsModule(BaseVarsPlugin):
+    def get_vars(self, loader, path, entities, cache=True):
+        super().get_vars(loader, path, entities)
+        kinds = {each.name: type(each).__name__.lower() for each in entities}
+        return {'made_for_' + kind: name + ' {{ 1 + 1 }}' for name, kind in kinds.items()}
+""")  # fmt: skip
+    done = stage.play("""
+- hosts: node1
+  gather_facts: false
+  tasks:
+    - {name: shows, debug: {msg: "{{ made_for_host }}, {{ made_for_group }}"}}
+""")
+    assert done.code == 0, done.text
+    assert done.result("node1", "shows")["values"]["msg"] == (
+        "node1 {{ 1 + 1 }}, nodes {{ 1 + 1 }}"
+    )
+
+
+def test_an_inventory_plugin_of_ansible_finds_hosts(stage: Stage) -> None:
+    hosts = _beside(stage, "made.generator.yaml", """
+plugin: ansible.builtin.generator
+hosts:
+  name: "{{ operation }}-{{ place }}"
+  parents: [{name: "{{ operation }}", vars: {what: "{{ operation }}"}}]
+layers: {operation: [build, launch], place: [here, there]}
+""")  # fmt: skip
+    done = stage.invoke("inventory.show", "--inventory", hosts)
+    assert done.code == 0, done.text
+    shown = json.loads(done.out)
+    assert sorted(shown["build"]["hosts"]) == ["build-here", "build-there"]
+    assert shown["_meta"]["hostvars"]["launch-here"]["what"] == "launch"
+
+
+def _other_pythons() -> list[str]:
+    """Interpreters of other versions than ours, which cannot run what ours compiled."""
+    found = {f"3.{minor}": shutil.which(f"python3.{minor}") for minor in range(9, 15)}
+    for path in Path.home().glob(".pyenv/versions/3.*/bin/python3"):
+        found.setdefault(".".join(path.parts[-3].split(".")[:2]), None)
+        found[".".join(path.parts[-3].split(".")[:2])] = str(path)
+    own = f"3.{sys.version_info[1]}"
+    supported = [f"3.{minor}" for minor in range(9, 15)]
+    return [path for version in supported if version != own and (path := found.get(version))]
+
+
+def test_a_host_with_another_version_of_python_gets_the_source(stage: Stage) -> None:
+    others = _other_pythons()
+    if not others:
+        pytest.skip("no other version of Python is installed")
+    _beside(stage, "library/waits.py", MODULE)
+    for python in (others[0], others[-1]):
+        done = stage.play(
+            "- {hosts: node1, gather_facts: false, tasks: [{name: asks, waits: {text: hello}}]}",
+            "--extra-vars",
+            f"ansible_python_interpreter={python}",
+        )
+        assert done.code == 0, done.text
+        assert done.result("node1", "asks")["values"]["text"] == "hello"

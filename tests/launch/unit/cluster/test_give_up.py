@@ -1,0 +1,97 @@
+"""Runs that nothing will bring on any more, and nodes that let a run fail again, as pods and jobs
+tell of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from playrunner.training.kube.launchers.kind import Status
+from playrunner.training.kube.runs.bad_nodes import suspects
+from playrunner.training.kube.runs.give_up import not_watched
+from playrunner.training.kube.runs.run_view import ClusterRun
+
+RUNNING = {"status": {"conditions": [{"type": "Running", "status": "True"}]}}
+
+
+def run(launcher: str = "pytorchjob") -> ClusterRun:
+    return ClusterRun(
+        {
+            "name": "run",
+            "run_id": "run-hpz",
+            "namespace": "default",
+            "launcher": launcher,
+            "replicas": 2,
+        },
+        Status("pending"),
+    )
+
+
+def pod(
+    name: str, node: str = "n", phase: str = "Running", restarts: int = 0, ended: str = ""
+) -> dict[str, Any]:
+    last = (
+        {"terminated": {"exitCode": 137, "reason": "OOMKilled", "finishedAt": ended}}
+        if ended
+        else {}
+    )
+    return {
+        "metadata": {"name": name},
+        "spec": {"nodeName": node},
+        "status": {
+            "phase": phase,
+            "containerStatuses": [
+                {
+                    "name": "pytorch",
+                    "restartCount": restarts,
+                    "state": {"running": {}},
+                    "lastState": last,
+                }
+            ],
+        },
+    }
+
+
+def test_a_job_without_status_and_pods_has_no_operator() -> None:
+    seen = not_watched(run(), {}, [])
+    assert seen and seen.state == "failed" and "invoke kubeflow.create installs it" in seen.reason
+    assert not_watched(run(), RUNNING, []) is None, "its pods are on their way"
+
+
+@pytest.mark.parametrize(
+    ("phases", "state"),
+    [
+        (("Succeeded", "Succeeded"), "finished"),
+        (("Succeeded", "Failed"), "failed"),
+        (("Succeeded", "Running"), None),
+        (("Succeeded",), None),
+    ],
+)
+def test_pods_that_have_all_ended_speak_for_a_job_whose_operator_does_not(
+    phases: tuple[str, ...], state: str | None
+) -> None:
+    seen = not_watched(
+        run(), RUNNING, [pod(f"run-{at}", phase=phase) for at, phase in enumerate(phases)]
+    )
+    assert (seen.state if seen else None) == state
+
+
+def test_what_the_cluster_itself_looks_after_is_left_to_it() -> None:
+    assert (
+        not_watched(run("job"), {}, [pod("run-0", phase="Failed"), pod("run-1", phase="Failed")])
+        is None
+    )
+
+
+def test_a_node_whose_pod_restarted_twice_is_suspect_and_one_that_failed_in_turn_is_not() -> None:
+    pods = [
+        pod("run-0", "good", restarts=1, ended="2026-01-01T00:00:10Z"),
+        pod("run-1", "bad", restarts=2, ended="2026-01-01T00:00:05Z"),
+    ]
+    (found,) = suspects(pods)
+    assert (found.node, found.pod, found.times) == ("bad", "run-1", 2)
+    assert "invoke nodes.quarantine bad" in found.advice(run()) and "OOMKilled" in found.advice(
+        run()
+    )
+    assert suspects([pod("run-0", restarts=1, ended="2026-01-01T00:00:10Z")]) == []
