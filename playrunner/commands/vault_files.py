@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput, Interrupted, Place, StepFailed
-from playrunner.text import atomic_write
+from playrunner.text import atomic_write, streams
 from playrunner.vault.envelope import is_encrypted
 
 STANDARD = "-"  # standard input or output
@@ -42,8 +42,7 @@ def read_encrypted(file: str) -> bytes:
 def write(file: str, content: bytes) -> None:
     """Replace a file, or the one that a link names; its owner alone can read it."""
     if file == STANDARD:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+        streams.write_bytes(content)
         return
     path = Path(file).resolve()
     try:

@@ -173,7 +173,7 @@ class HostRun:
         self.batch.starts(self.host, step.position)
         self.pending.files.pass_step(step)
         if self._meets_others(step):
-            self.wait_for_steps()
+            self._finish_before_waiting()
             self.batch.meet(self.host, step.position)
             self._check_others(step.position)
         scope = self.scopes.of_step(step)
@@ -201,9 +201,15 @@ class HostRun:
     def _meet_after(self, step: Step) -> None:
         """any_errors_fatal: wait until every host has done the step, before its block is left."""
         after = (*step.position, AFTER_THE_STEP)
-        self.wait_for_steps()
+        self._finish_before_waiting()
         self.batch.wait_for_all(self.host, after)
         self._check_others(after)
+
+    def _finish_before_waiting(self) -> None:
+        """Get all results; where few files may be open, others need those of the connection."""
+        self.wait_for_steps()
+        if not self.shared.agents.keep_idle:
+            self.dispatcher.release()
 
     def _meets_others(self, step: Step) -> bool:
         """Whether hosts wait for each other before this step: delegation, run_once, lockstep, and

@@ -152,6 +152,13 @@ def _guarded_stream(stream: TextIO | None, number: int) -> TextIO:
     )
 
 
+def write_bytes(content: bytes) -> None:
+    """The user's own content on standard output, as it is: it is theirs, and may be no text."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
+
+
 def stop_unless_read() -> None:
     """For output without an end: stop once nothing reads standard output any more."""
     if isinstance(sys.stdout, Guarded) and sys.stdout.lost:

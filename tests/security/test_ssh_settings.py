@@ -84,7 +84,7 @@ def test_the_line_is_that_of_the_value_that_wins(tmp_path: Path) -> None:
 
 def test_a_bad_become_method_of_an_inventory_names_its_line(stage: Stage) -> None:
     with stage.inventory.open("a") as file:
-        file.write("    ansible_become: true\n    ansible_become_method: doas\n")
+        file.write("    ansible_become: true\n    ansible_become_method: runas\n")
     line = len(stage.inventory.read_text().splitlines())
     done = stage.play(PLAY)
     assert done.code == 2 and f"{stage.inventory}:{line}: become_method cannot be" in done.err, (
