@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def trust(context: Context, host: str, flags: dict[str, Any], yes: bool = False) -> int:
     """Show a host's key and, once you have compared it, add it to known_hosts."""
     from playrunner.run.run import open_inventory
-    from playrunner.ssh.trust import trust_host
+    from playrunner.ssh.keys.trust import trust_host
 
     outcome = trust_host(open_inventory(options_from(flags)), host, yes)
     if flags["json"]:

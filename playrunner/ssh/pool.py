@@ -6,7 +6,7 @@ import sys
 import threading
 
 from playrunner.ssh.connection import Connection, connect
-from playrunner.ssh.host_key_check import notices
+from playrunner.ssh.keys.host_key_check import notices
 from playrunner.ssh.targets import Target
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from playrunner.errors import HostUnreachable
-from playrunner.ssh import hostkeys
-from playrunner.ssh.host_key_check import check
-from playrunner.ssh.private_keys import key_options
+from playrunner.ssh.keys import hostkeys
+from playrunner.ssh.keys.host_key_check import check
+from playrunner.ssh.keys.private_keys import key_options
 from playrunner.ssh.proxy_command import ProxySocket
 from playrunner.ssh.targets import Target
 

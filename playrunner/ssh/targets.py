@@ -13,7 +13,7 @@ from playrunner.errors import BadSetting, Place
 from playrunner.project import program
 from playrunner.ssh.config import config_path, configured
 from playrunner.ssh.host_settings import HostSettings
-from playrunner.ssh.hostkeys import SYSTEM_FILES, USER_FILES, label
+from playrunner.ssh.keys.hostkeys import SYSTEM_FILES, USER_FILES, label
 from playrunner.ssh.options import Options
 from playrunner.ssh.setting_value import SettingValue, filled
 from playrunner.variables.origins import setting

@@ -9,7 +9,7 @@ from paramiko import Ed25519Key
 
 from playrunner.errors import PlayrunnerError
 from playrunner.inventory.inventory import read_inventory
-from playrunner.ssh import hostkeys
+from playrunner.ssh.keys import hostkeys
 from playrunner.ssh.targets import target_of
 from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.scope import Scope

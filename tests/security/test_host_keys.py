@@ -14,8 +14,8 @@ import paramiko
 import pytest
 
 from playrunner.errors import HostUnreachable
-from playrunner.ssh import hostkeys
-from playrunner.ssh.host_key_check import notices
+from playrunner.ssh.keys import hostkeys
+from playrunner.ssh.keys.host_key_check import notices
 from playrunner.ssh.session import open_session
 from playrunner.ssh.targets import Target
 from tests.support.sshd import NodeSet, SshNode

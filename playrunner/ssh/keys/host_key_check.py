@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from playrunner.ssh import hostkeys
+from playrunner.ssh.keys import hostkeys
 from playrunner.ssh.targets import Target
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 from playrunner.errors import BadInput, Place, PlayrunnerError
 from playrunner.inventory.inventory import Inventory
 from playrunner.project import program
-from playrunner.ssh import hostkeys
-from playrunner.ssh.host_key_check import removal
+from playrunner.ssh.keys import hostkeys
+from playrunner.ssh.keys.host_key_check import removal
 from playrunner.ssh.session import offered_key
 from playrunner.ssh.targets import Target, target_of
 from playrunner.text.did_you_mean import did_you_mean
