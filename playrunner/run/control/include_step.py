@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from playrunner.errors import PlayrunnerError
-from playrunner.model import Step
+from playrunner.model import Node, Step
 from playrunner.run.control.blocks import run_included
 from playrunner.run.control.includes import IncludedSteps, included_nodes
 from playrunner.run.inflight import LoopItem
@@ -20,20 +20,20 @@ def run_include(run: HostRun, step: Step, scope: Scope) -> None:
     run.pending.add(inflight)
     if inflight.known_failure():
         run.wait_for_steps()
-    is_taken = False
+    taken: tuple[Node, ...] = ()
     for number, item in enumerate(inflight.items):
         if item.values and item.values.get("include") is not None:
+            run.batch.starts(run.host, (*step.position, number))
             with inflight.censoring():
                 included = _load(run, step, item, number)
-            is_taken = True
-            run.pending.files.pass_include(step, included.nodes)
+            taken = (*taken, *included.nodes)
+            run.pending.files.pass_item(step, number, included.nodes)
             run.handlers.add(included.handlers)
             for role in included.roles:
                 run.variables.add_role(role)
             with run.scopes.inside(item.loop_variables(), included.params):
                 run_included(run, included.nodes)
-    if not is_taken:
-        run.pending.files.pass_include(step, ())
+    run.pending.files.pass_include(step, taken)
 
 
 def _load(run: HostRun, step: Step, item: LoopItem, number: int) -> IncludedSteps:
