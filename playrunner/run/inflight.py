@@ -191,14 +191,17 @@ class InFlightStep:
         """How often it counts in the recap: an include counts once per file or role."""
         return max(1, sum(1 for item in self.items if "include" in (item.values or {})))
 
+    def _values_of(self, item: LoopItem) -> dict[str, Any]:
+        values = dict(item.values or {})
+        if self.step.retries is not None or self.step.until is not None:
+            values["attempts"] = item.attempts
+        return values
+
     def values(self) -> dict[str, Any]:
         """What `register` gets: the values of the only item, or the sum of the loop."""
         if not self.looped:
-            values = dict(self.items[0].values or {})
-            if self.step.retries is not None or self.step.until is not None:
-                values["attempts"] = self.items[0].attempts
-            return values
-        results = [dict(item.values or {}) for item in self.items]
+            return self._values_of(self.items[0])
+        results = [self._values_of(item) for item in self.items]
         changed = any(result.get("changed") for result in results)
         summed: dict[str, Any] = {"results": results, "changed": changed, "skipped": False}
         if not results:

@@ -40,5 +40,5 @@ class Raw(Action):
             "stderr_lines": errors.splitlines(),
         }
         if status:
-            raise Failed("non-zero return code", **values)
+            raise Failed("non-zero return code", changed=True, **values)
         return values

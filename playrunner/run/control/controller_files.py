@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from playrunner.model import AFTER_ITS_INCLUDES, Node, Position, Step, steps_of
+from playrunner.model import Node, Position, Step, steps_of
 from playrunner.playbook import module_index
 from playrunner.run.batch import Batch
 from playrunner.text.written import is_template
@@ -29,8 +29,7 @@ class ControllerFiles:
         self._batch, self._is_local, self._pending = batch, is_local, pending
         self._runs_here = False  # steps of this host that were passed may have run on this machine
         self._written = False  # by steps of any host, which this one has passed
-        self._includes: set[Position] = set()  # of which other hosts may have taken other files
-        self._until: Position = ()  # where the last of them ends
+        self._includes: list[Position] = []  # of which other hosts may have taken other files
 
     def pass_step(self, step: Step) -> None:
         """The host comes to a step, which it may skip and others not."""
@@ -41,20 +40,13 @@ class ControllerFiles:
         if step.module == "play.fetch":
             self._written = True
 
-    def pass_item(self, step: Step, number: int, taken: Iterable[Node]) -> None:
-        """The host has loaded an include's item; others may have loaded another file for it."""
-        if any(map(_writes_or_includes, steps_of(tuple(taken)))):
-            self._batch.writing_includes.add(step.position)
-        self._may_differ(step, taken, number)
-
     def pass_include(self, step: Step, taken: Iterable[Node]) -> None:
-        """The host is done with an include, whose items others may still load."""
-        self._may_differ(step, taken, AFTER_ITS_INCLUDES)
-
-    def _may_differ(self, step: Step, taken: Iterable[Node], until: int) -> None:
-        if not steps_of(tuple(taken)) or any(map(is_template, step.arguments.values())):
-            self._includes.add(step.position)
-            self._until = (*step.position, until)
+        """The host took or skipped an include; others may have taken another file."""
+        steps = steps_of(tuple(taken))
+        if any(_writes_or_includes(inner) for inner in steps):
+            self._batch.writing_includes.add(step.position)
+        if not steps or any(map(is_template, step.arguments.values())):
+            self._includes.append(step.position)
 
     def pass_unseen(self, nodes: tuple[Node, ...]) -> None:
         """The host does not run these steps (rescue, handlers), others may."""
@@ -69,10 +61,11 @@ class ControllerFiles:
         if len(self._batch.hosts) == 1:
             return
         if self._includes:
-            if not self._batch.all_started(self._until):
+            last = max(self._includes)
+            if not self._batch.all_started(last):
                 self._pending.wait_for_steps()  # others may wait for what this host has sent
-                self._batch.wait_until_started(self._until)
-            taken = self._batch.writing_includes & self._includes
+                self._batch.wait_until_started(last)
+            taken = self._batch.writing_includes.intersection(self._includes)
             self._written = self._written or bool(taken)
             self._includes.clear()
         if self._written:

@@ -91,4 +91,4 @@ class Handlers:
 
 
 def _file_of(step: Step) -> tuple[object, ...]:
-    return (step.role.path if step.role else None, step.directory)
+    return (id(step.role) if step.role else None, step.directory)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from playrunner.errors import PlayrunnerError
-from playrunner.model import Node, Step
+from playrunner.model import Step
 from playrunner.run.control.blocks import run_included
 from playrunner.run.control.includes import IncludedSteps, included_nodes
 from playrunner.run.inflight import LoopItem
@@ -16,29 +16,31 @@ if TYPE_CHECKING:
 
 
 def run_include(run: HostRun, step: Step, scope: Scope) -> None:
+    """All items are loaded before the steps of the first one run, as in Ansible."""
     inflight = run.starter.start(step, scope)
+    # Before the include is pending: what it waits for must not report it as done
+    run.pending.wait_for_files()
     run.pending.add(inflight)
     if inflight.known_failure():
         run.wait_for_steps()
-    taken: tuple[Node, ...] = ()
-    for number, item in enumerate(inflight.items):
-        if item.values and item.values.get("include") is not None:
-            run.batch.starts(run.host, (*step.position, number))
-            with inflight.censoring():
-                included = _load(run, step, item, number)
-            taken = (*taken, *included.nodes)
-            run.pending.files.pass_item(step, number, included.nodes)
-            run.handlers.add(included.handlers)
-            for role in included.roles:
-                run.variables.add_role(role)
-            with run.scopes.inside(item.loop_variables(), included.params):
-                run_included(run, included.nodes)
-    run.pending.files.pass_include(step, taken)
+    with inflight.censoring():
+        taken = [
+            (item, _load(run, step, item, number))
+            for number, item in enumerate(inflight.items)
+            if item.values and item.values.get("include") is not None
+        ]
+    nodes = [node for _, included in taken for node in included.nodes]
+    run.pending.files.pass_include(step, nodes)
+    for item, included in taken:
+        run.handlers.add(included.handlers)
+        for role in included.roles:
+            run.variables.add_role(role)
+        with run.scopes.inside(item.loop_variables(), included.params):
+            run_included(run, included.nodes)
 
 
 def _load(run: HostRun, step: Step, item: LoopItem, number: int) -> IncludedSteps:
     try:
-        run.pending.wait_for_files()
         return included_nodes(run.shared, run.play, step, item, number)
     except PlayrunnerError as error:
         item.values = {"failed": True, "changed": False, "msg": str(error), **item.local}
