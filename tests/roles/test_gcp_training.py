@@ -66,7 +66,8 @@ def test_the_playbook_creates_nodes_trains_by_job_and_by_deepspeed_over_ssh_and_
     operator = Operator(gcp, tmp_path, ("gke", str(inventory)), PATIENCE_SECONDS)  # type: ignore[arg-type]
     trained = operator.invoke("play", "playbooks/train-on-gke.yaml")
     said = trained.out + trained.err
-    assert trained.code == 0 and "is done" in said and "on claim pvc-tutorial" in said, said
+    assert trained.code == 0 and "finished at step 4" in said, said
+    assert '"claim": "pvc-tutorial"' in said, said
     assert [len(nodes) for nodes in _machines(gcp)] == [2]
     plain, over_ssh = (_losses(tmp_path, name) for name in (PLAIN, OVER_SSH))
     assert list(plain) == [1, 2, 3, 4] and over_ssh == pytest.approx(plain, rel=1e-3)

@@ -3,7 +3,8 @@
 session         the inventory's settings and the API
 job_spec/       job (a value), sizing (pod size, refusals), command and pod (what runs), render
                 (variables of manifests/training and of tasks/cluster.yaml), node_capacity, names,
-                dry_run (a pod tried on the server before its job is submitted), ssh_keys
+                dry_run (a pod tried on the server before its job is submitted), ssh_keys, secrets
+                (deleted when the run is over)
 launchers/      one file for each kind of job
 runs/           run_view, selection, follow (job, pods, logs) with log_tails, pod_output, rank0,
                 repeated_steps, bad_nodes (a node that fails twice is quarantined), give_up

@@ -11,7 +11,7 @@ from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.project import program
 from playrunner.training.kube.ending import keep
-from playrunner.training.kube.job_spec.ssh_keys import forget
+from playrunner.training.kube.job_spec.secrets import delete_secrets
 from playrunner.training.kube.launchers.kind import Status
 from playrunner.training.kube.runs.follow import curve
 from playrunner.training.kube.runs.repeated_steps import setbacks, setbacks_text
@@ -37,8 +37,8 @@ def conclude(
         status = _ended_elsewhere(run, record) or status
     metrics, lost = curve(record.metrics()), setbacks(record.metrics())
     keep(session, run, record)
-    if run.kind.over_ssh and status.state in ("finished", "failed"):
-        forget(session.kube, run.namespace, run.run_id)
+    if status.state in ("finished", "failed"):
+        delete_secrets(session.kube, run.namespace, run.run_id)
     why = (
         status.reason
         if status.state == "stopped"
@@ -68,6 +68,7 @@ def conclude(
                 "reason": why,
                 "last": metrics[-1] if metrics else None,
                 "output": run.summary["output"],
+                "claim": run.summary.get("claim") or None,
                 "setbacks": len(lost),
                 "steps_lost": sum(one.lost for one in lost),
                 "logs": str(record.folder / "hosts"),

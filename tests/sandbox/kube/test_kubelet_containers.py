@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.sandbox import state
+from playrunner.sandbox.state import command_of
 from playrunner.sandbox.kube.process import process
 from tests.support.kube.moving import Cluster
 from tests.support.kube.pod_states import state, waiting
@@ -64,11 +64,11 @@ def test_an_injected_fault_may_hit_the_first_pods_only(cluster: Cluster) -> None
 def test_a_missing_config_map_is_named_and_the_pod_goes_on_when_it_comes(cluster: Cluster) -> None:
     env = [{"name": "COLOUR", "valueFrom": {"configMapKeyRef": {"name": "late", "key": "colour"}}}]
     cluster.pod("waits", "sh", "-c", "echo $COLOUR", container={"env": env})
-    waiting = until(
+    stuck = until(
         lambda: waiting(cluster, "waits"),
         lambda one: one.get("reason") == "CreateContainerConfigError",
     )
-    assert waiting["message"] == 'configmap "late" not found'
+    assert stuck["message"] == 'configmap "late" not found'
     cluster.create("configmaps", "late", data={"colour": "blue"})
     cluster.phase("waits", "Succeeded")
     assert cluster.log("waits") == "blue\n"
@@ -116,7 +116,7 @@ def test_what_a_container_leaves_behind_ends_with_it(cluster: Cluster) -> None:
         " start_new_session=True).pid, flush=True)"
     )
     pid = int(cluster.said("leaves", "python", "-c", start))
-    assert state.command_of(pid) == ""
+    assert command_of(pid) == ""
 
 
 def test_probes_decide_when_a_container_is_ready_and_when_it_is_started_again(

@@ -7,12 +7,7 @@ starting that run's ranks.
 
 from __future__ import annotations
 
-from playrunner.kube.client.client import Kube
-from playrunner.kube.client.resource import Resource
-from playrunner.kube.objects.compare import SET
-
 MOUNT = "/etc/playrunner-ssh"  # where pods see them
-SECRETS = Resource("v1", "Secret", "secrets", True)
 
 
 def secret_name(run_id: str) -> str:
@@ -41,13 +36,3 @@ def new_keys() -> dict[str, str]:
         for name, key in pairs.items()
     }
     return {**secret, **public}
-
-
-def forget(kube: Kube, namespace: str, run_id: str) -> None:
-    """The Secret of a run that is over, its job still there to be looked at."""
-    kube.refresh()
-    found = kube.get(SECRETS, namespace, secret_name(run_id))
-    if found and SET in (found["metadata"].get("labels") or {}):
-        kube.delete(
-            SECRETS, namespace, secret_name(run_id), str(found["metadata"].get("uid") or "")
-        )
