@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.sandbox.state import command_of
 from playrunner.sandbox.kube.process import process
+from playrunner.sandbox.state import command_of
 from tests.support.kube.moving import Cluster
 from tests.support.kube.pod_states import state, waiting
 from tests.support.until import until
