@@ -7,20 +7,26 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trainer.errors import BadInput, TrainerError
+
+if TYPE_CHECKING:
+    from trainer.config import Profile
+    from trainer.distributed.process_group import ProcessGroup
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Train; exit codes: 0 done, 5 bad input, 6 bad loss or failed network check."""
     options = _parser().parse_args(arguments)
+    from trainer.data.own import with_own_data
     from trainer.profile import read_profile
 
     output = Path(options.output)
     try:
-        profile = read_profile(options.profile, options.set)
+        profile = with_own_data(read_profile(options.profile, options.set))
         _check(profile, output)
-        return _train(profile, output)
+        return _train(profile, output, options.explain)
     except TrainerError as error:
         print(f"trainer: {error}", file=sys.stderr, flush=True)
         return error.exit_code
@@ -46,6 +52,11 @@ def _parser() -> argparse.ArgumentParser:
         default="runs/default",
         metavar="DIR",
         help="folder for metrics.jsonl and checkpoints/",
+    )
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="print what the fast path decides on this device and why, and train nothing",
     )
     # DeepSpeed's launcher adds it to every command line; the environment says the same.
     parser.add_argument("--local_rank", "--local-rank", type=int, help=argparse.SUPPRESS)
@@ -82,7 +93,7 @@ def _check(profile: object, output: Path) -> None:
         )
 
 
-def _train(profile: object, output: Path) -> int:
+def _train(profile: object, output: Path, explain: bool = False) -> int:
     from trainer.config import Profile
     from trainer.distributed.process_group import join, leave
     from trainer.loop.loop import run
@@ -95,6 +106,10 @@ def _train(profile: object, output: Path) -> int:
         if code or os.environ.get("TRAINER_GATE_ALONE"):
             return code
     processes = join(profile.train)
+    profile = _decided(profile, processes, explain)
+    if explain:
+        leave()
+        return 0
     # All ranks look before any creates it
     is_new = not any(processes.gathered(output.exists()))
     try:
@@ -108,6 +123,22 @@ def _train(profile: object, output: Path) -> int:
 
             shutil.rmtree(output, ignore_errors=True)  # a run that never began leaves nothing
         raise
+
+
+def _decided(profile: Profile, processes: ProcessGroup, explain: bool) -> Profile:
+    """The profile with nothing left to `auto`; all ranks decide by the smallest device."""
+    from dataclasses import replace
+
+    from trainer import fast
+
+    chip = min(processes.gathered(fast.chip_of(processes.device)), key=lambda each: each.memory)
+    train, decisions = fast.decided(profile.train, processes.world_size, chip)
+    if explain:
+        for each in decisions or [fast.Decision("train.fast", "nothing", f"on {chip.name}")]:
+            processes.say(f"{each.setting}={each.value}: {each.reason}")
+    elif decisions:
+        processes.say(fast.line(decisions, chip))
+    return replace(profile, train=train)
 
 
 def _began(output: Path) -> bool:

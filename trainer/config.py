@@ -149,15 +149,22 @@ class Strategy:
 
 @dataclass(frozen=True)
 class Fast:
-    """Levers of the fast path, each on its own switch; the defaults are right on a CPU."""
+    """The fast path. `auto` is decided by the device (fast.py): everything that holds on a GPU,
+    nothing on a CPU. `fast: off` in place of the group leaves nothing to it."""
 
+    mode: Literal["auto", "off"] = "auto"
     # torch.compile costs a minute at start, then gains most on GPUs
-    compile: Literal["off", "blocks", "model"] = "off"
-    # Replay the step without launching kernels one by one; needs dropout 0 and one process
-    cuda_graphs: bool = False
-    padded_vocab: int = 1  # round the vocabulary up to a multiple of this; 128 suits tensor cores
+    compile: Literal["auto", "off", "blocks", "model"] = "auto"
+    # Replay the step without launching kernels one by one; for one process with ddp
+    cuda_graphs: Literal["auto", "on", "off"] = "auto"
+    # auto: bf16 where the recipe says fp16 and the chip has it, with fp32 masters on one process
+    precision: Literal["auto", "as-given"] = "auto"
+    # auto: micro-batches larger than device_batch_size where the device's memory holds them
+    micro_batch: Literal["auto", "as-given"] = "auto"
+    # Round the vocabulary up to a multiple of this; 0 is auto: 128 suits tensor cores
+    padded_vocab: int = 0
     # Head and cross-entropy in chunks, gradients at once: full logits are never held
-    fused_loss: bool = False
+    fused_loss: Literal["auto", "on", "off"] = "auto"
     loss_chunk: int = 16384  # tokens per chunk of the fused loss
     fused_optimizer: bool = True  # one kernel for all of AdamW
 

@@ -139,6 +139,8 @@ def _build(kind: type, values: Located, path: str) -> Any:
             raise BadInput(
                 f"{values.location(key)}: there is no setting {what}{nearest(key, sorted(fields))}"
             )
+        if hints[key] is config.Fast and not isinstance(value, dict):  # `fast: off`
+            value = Located({"mode": value}, {"mode": values.location(key)})
         try:
             given[key] = _convert(hints[key], value, f"{path}{key}.")
         except (TypeError, ValueError) as error:
@@ -169,8 +171,9 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
 
 
 def _choice(choices: tuple[Any, ...], value: Any) -> Any:
-    # YAML reads a bare `off` as false.
+    # YAML reads a bare `off` as false, and `on` as true.
     value = "off" if value is False and "off" in choices else value
+    value = "on" if value is True and "on" in choices else value
     if not any(type(value) is type(one) and value == one for one in choices):
         raise ValueError(f"is one of {', '.join(map(str, choices))}, not {shown(value)}")
     return value

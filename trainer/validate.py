@@ -26,7 +26,7 @@ def check(profile: Profile, world_size: int) -> None:
     accumulation(train, world_size)
     _check_model(train)
     _check_schedules(train)
-    _check_strategy(train, world_size)
+    _check_strategy(train)
 
 
 def padded_vocab(train: Train) -> int:
@@ -78,11 +78,6 @@ def _check_model(train: Train) -> None:
         )
     if train.distill.teacher and model.kind != "gpt2":
         raise BadInput(f"distill.teacher needs model.kind gpt2, not {model.kind}")
-    if train.fast.cuda_graphs and model.dropout:
-        raise BadInput(
-            f"fast.cuda_graphs needs model.dropout 0, not {model.dropout}: a replayed step would"
-            " drop the same units"
-        )
 
 
 def _check_schedules(train: Train) -> None:
@@ -102,7 +97,7 @@ def _check_schedules(train: Train) -> None:
         )
 
 
-def _check_strategy(train: Train, world_size: int) -> None:
+def _check_strategy(train: Train) -> None:
     strategy = train.strategy
     if strategy.zero_offload == "parameters" and strategy.zero_stage != 3:
         raise BadInput(
@@ -120,13 +115,8 @@ def _check_strategy(train: Train, world_size: int) -> None:
         )
     if strategy.name == "deepspeed":
         _check_deepspeed(train)
-    if train.precision == "fp16" and strategy.name == "fsdp":
+    if train.precision == "fp16" and strategy.name == "fsdp" and train.fast.precision != "auto":
         raise BadInput("precision fp16 with fsdp is not supported; use bf16")
-    if train.fast.cuda_graphs and (world_size > 1 or strategy.name != "ddp"):
-        raise BadInput(
-            f"fast.cuda_graphs is for one process with strategy ddp, not {world_size} with"
-            f" {strategy.name}"
-        )
     if train.model.kind == "mlp" and strategy.name != "ddp":
         raise BadInput(f"model.kind mlp trains with strategy ddp, not {strategy.name}")
 

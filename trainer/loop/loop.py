@@ -6,14 +6,14 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from trainer.checkpoint.checkpoint import Checkpoints, read_state
-from trainer.config import Profile
+from trainer.config import Profile, Train
 from trainer.data import open_samples
 from trainer.data.loader import Batch, Ready
 from trainer.data.opening import open_loader
@@ -52,6 +52,8 @@ class Training:
         self.loader = open_loader(
             self.samples, self.train, processes, self.position, state.get("stream")
         )
+        self.train = _with_saved_shape(self.train, state)
+        self.profile = replace(self.profile, train=self.train)
         self.strategy = strategy_of(self.train)
         self.session = self.strategy.wrap(self.train, processes)
         self.session.extra["output"] = output
@@ -285,3 +287,11 @@ class Training:
             self.train.steps,
             max(1, math.ceil(self.train.epochs * len(self.samples) / self.train.batch_size)),
         )
+
+
+def _with_saved_shape(train: Train, state: dict[str, Any]) -> Train:
+    """A checkpoint's vocabulary stays padded as it was saved, on whichever device."""
+    saved = state.get("profile", {}).get("train", {}).get("fast", {}).get("padded_vocab")
+    if not saved:
+        return train
+    return replace(train, fast=replace(train.fast, padded_vocab=int(saved)))

@@ -51,7 +51,9 @@ def _family(train: Train) -> Any:
     if settings.kind == "gpt2":
         from trainer.models.gpt2 import GPT2
 
-        return GPT2(settings, train.fast, padded_vocab(train))
+        # bf16 has fp32's range: what overflows in fp16 does not there
+        upcast = settings.upcast_attention and train.precision == "fp16"
+        return GPT2(settings, train.fast, padded_vocab(train), upcast)
     if settings.kind == "llama":
         from trainer.models.llama import Llama
 

@@ -17,11 +17,13 @@ from trainer.models.loss import head_loss
 class GPT2(nn.Module):
     normalisers = ("tokens",)
 
-    def __init__(self, settings: Model, fast: Fast, padded_vocab: int) -> None:
+    def __init__(
+        self, settings: Model, fast: Fast, padded_vocab: int, upcast: bool = False
+    ) -> None:
         super().__init__()
         self.settings = settings
-        self.loss_chunk = fast.loss_chunk if fast.fused_loss else 0
-        self.transformer = _Transformer(settings, padded_vocab)
+        self.loss_chunk = fast.loss_chunk if fast.fused_loss == "on" else 0
+        self.transformer = _Transformer(settings, padded_vocab, upcast)
         self.real_rows = {"transformer.wte.weight": settings.vocab_size}
         if settings.freeze_positions:
             self.transformer.wpe.weight.requires_grad_(False)
@@ -72,12 +74,12 @@ class GPT2(nn.Module):
 
 
 class _Transformer(nn.Module):
-    def __init__(self, settings: Model, padded_vocab: int) -> None:
+    def __init__(self, settings: Model, padded_vocab: int, upcast: bool) -> None:
         super().__init__()
         self.wte = nn.Embedding(padded_vocab, settings.width)
         self.wpe = nn.Embedding(settings.context, settings.width)
         self.drop = nn.Dropout(settings.dropout)
-        self.h = nn.ModuleList(_Block(settings, layer) for layer in range(settings.layers))
+        self.h = nn.ModuleList(_Block(settings, layer, upcast) for layer in range(settings.layers))
         self.ln_f = nn.LayerNorm(settings.width, eps=settings.norm_eps, bias=settings.bias)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -88,10 +90,10 @@ class _Transformer(nn.Module):
 
 
 class _Block(nn.Module):
-    def __init__(self, settings: Model, layer: int) -> None:
+    def __init__(self, settings: Model, layer: int, upcast: bool) -> None:
         super().__init__()
         self.ln_1 = nn.LayerNorm(settings.width, eps=settings.norm_eps, bias=settings.bias)
-        self.attn = _Attention(settings, layer)
+        self.attn = _Attention(settings, layer, upcast)
         self.ln_2 = nn.LayerNorm(settings.width, eps=settings.norm_eps, bias=settings.bias)
         self.mlp = _Mlp(settings)
 
@@ -101,17 +103,15 @@ class _Block(nn.Module):
 
 
 class _Attention(nn.Module):
-    def __init__(self, settings: Model, layer: int) -> None:
+    def __init__(self, settings: Model, layer: int, upcast: bool) -> None:
         super().__init__()
-        self.heads, self.dropout, self.upcast = (
-            settings.heads,
-            settings.dropout,
-            settings.upcast_attention,
-        )
+        self.heads, self.dropout, self.upcast = settings.heads, settings.dropout, upcast
         self.c_attn = _Conv1D(settings.width, 3 * settings.width, settings.bias)
         self.c_proj = _Conv1D(settings.width, settings.width, settings.bias)
         self.resid_dropout = nn.Dropout(settings.dropout)
-        self.scale = (settings.width // settings.heads) ** -0.5 / (layer + 1 if self.upcast else 1)
+        self.scale = (settings.width // settings.heads) ** -0.5 / (
+            layer + 1 if settings.upcast_attention else 1
+        )
         self.extremes: list[Tensor] | None = None
 
     def forward(self, hidden: Tensor) -> Tensor:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
@@ -197,26 +195,26 @@ def _addresses(tensors: list[Tensor], device: torch.device) -> Tensor:
 
 
 @triton.jit
-def _adamw(
-    parameters: Any,
-    masters: Any,
-    firsts: Any,
-    seconds: Any,
-    gradients: Any,
-    decays: Any,
-    sizes: Any,
-    chunks: Any,
-    shrink: Any,
-    lr: Any,
-    beta1: Any,
-    beta2: Any,
-    eps: Any,
-    correct1: Any,
-    correct2: Any,
+def _adamw(  # type: ignore[no-untyped-def]  # Triton reads annotations as kernel code
+    parameters,
+    masters,
+    firsts,
+    seconds,
+    gradients,
+    decays,
+    sizes,
+    chunks,
+    shrink,
+    lr,
+    beta1,
+    beta2,
+    eps,
+    correct1,
+    correct2,
     NARROW: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK: tl.constexpr,
-) -> None:
+):
     program = tl.program_id(0)
     tensor = tl.load(chunks + 2 * program)
     begin = tl.load(chunks + 2 * program + 1)

@@ -18,7 +18,7 @@ class Llama(nn.Module):
     def __init__(self, settings: Model, fast: Fast, padded_vocab: int) -> None:
         super().__init__()
         self.settings = settings
-        self.loss_chunk = fast.loss_chunk if fast.fused_loss else 0
+        self.loss_chunk = fast.loss_chunk if fast.fused_loss == "on" else 0
         self.model = _Decoder(settings, padded_vocab)
         self.real_rows = {
             "model.embed_tokens.weight": settings.vocab_size,

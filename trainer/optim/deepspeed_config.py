@@ -9,7 +9,7 @@ from trainer.config import Train
 from trainer.validate import accumulation
 
 
-def rendered(train: Train, world_size: int, on_cpu: bool, own_kernel: bool) -> dict[str, Any]:
+def rendered(train: Train, world_size: int, on_cpu: bool) -> dict[str, Any]:
     """The JSON DeepSpeed reads. The learning rate is not in it: the loop sets it from the profile's
     schedule."""
     optimizer, strategy = train.optimizer, train.strategy
@@ -18,9 +18,8 @@ def rendered(train: Train, world_size: int, on_cpu: bool, own_kernel: bool) -> d
         "betas": list(optimizer.betas),
         "eps": optimizer.eps,
         "weight_decay": optimizer.weight_decay,
+        "torch_adam": True,  # DeepSpeed's own would be compiled on the node at first use
     }
-    if not own_kernel:
-        parameters["torch_adam"] = True
     zero: dict[str, Any] = {
         "stage": strategy.zero_stage,
         "allgather_partitions": True,
@@ -44,5 +43,6 @@ def rendered(train: Train, world_size: int, on_cpu: bool, own_kernel: bool) -> d
         "fp16": {"enabled": train.precision == "fp16"},
         "bf16": {"enabled": train.precision == "bf16"},
         "zero_allow_untested_optimizer": True,
+        "zero_force_ds_cpu_optimizer": False,
         "steps_per_print": 1_000_000_000,  # the loop does the talking
     }

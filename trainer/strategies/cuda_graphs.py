@@ -24,7 +24,7 @@ def compiled(module: Any, train: Train) -> Any:
             block.compile()
         return module
     trunk = getattr(module, "transformer", getattr(module, "model", None))
-    if train.fast.fused_loss and trunk is not None:
+    if train.fast.fused_loss == "on" and trunk is not None:
         # The fused loss brings its own kernels; the compiler gets everything before it.
         trunk.compile()
     else:
@@ -40,7 +40,9 @@ class Replayed:
         self.session = session
         self.graph: Any = None
 
-    def accumulate(self, batches: list[Batch], counts: dict[str, float]) -> list[Tensor]:
+    def accumulate(self, batches: list[Batch], counts: dict[str, float], step: int) -> list[Tensor]:
+        from trainer.strategies.session import seed_micro_batch
+
         if self.graph is None:
             self._record(batches[0])
         session, losses = self.session, []
@@ -48,6 +50,8 @@ class Replayed:
         for turn, batch in enumerate(batches):
             for name, tensor in batch.items():
                 self.inputs[name].copy_(tensor, non_blocking=True)
+            # The graph reads the generator's seed at each replay, so dropout is the step's own
+            seed_micro_batch(session, step, turn)
             self.graph.replay()
             self._hand_over(turn == 0)
             losses.append(self.loss.clone())

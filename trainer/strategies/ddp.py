@@ -36,7 +36,7 @@ def _prepare_call(session: Session) -> None:
         from trainer.strategies.activations import recompute_blocks
 
         recompute_blocks(module, train.strategy.activation_offload)
-    if train.fast.compile != "off":
+    if train.fast.compile in ("blocks", "model"):
         from trainer.strategies.cuda_graphs import compiled
 
         session.call = compiled(module, train)
@@ -48,7 +48,7 @@ def _prepare_call(session: Session) -> None:
             session.call, device_ids=ids, gradient_as_bucket_view=True
         )
         session.call = session.extra["wrapped"]
-    if train.fast.cuda_graphs:
+    if train.fast.cuda_graphs == "on":
         from trainer.strategies.cuda_graphs import Replayed
 
         session.extra["replayed"] = Replayed(session)
@@ -63,7 +63,7 @@ def step(
 ) -> Outcome:
     replayed = session.extra.get("replayed")
     if replayed:
-        losses = replayed.accumulate(batches, counts)
+        losses = replayed.accumulate(batches, counts, number)
     else:
         losses = accumulate(session, batches, counts, number, lambda last: _syncing(session, last))
     if session.weights.mastered and session.processes.world_size > 1:

@@ -28,12 +28,7 @@ TAG = "deepspeed"
 def wrap(train: Train, processes: ProcessGroup) -> Session:
     on_cpu = processes.device.type == "cpu"
     deepspeed = _import(on_cpu)
-    settings = rendered(
-        train,
-        processes.world_size,
-        on_cpu,
-        own_kernel=not on_cpu and _can_compile(train, processes),
-    )
+    settings = rendered(train, processes.world_size, on_cpu)
     os.environ.setdefault(
         "LOCAL_RANK", str(processes.local_rank)
     )  # it reads the environment, which one process need not have
@@ -52,10 +47,16 @@ def wrap(train: Train, processes: ProcessGroup) -> Session:
         from trainer.strategies.activations import recompute_blocks
 
         recompute_blocks(module, train.strategy.activation_offload)
+    if train.fast.compile in ("blocks", "model"):
+        for _, _, block in module.blocks():
+            block.compile()
     weights = Weights(module, train)
     groups = decay_groups(weights.parameters, train.optimizer.weight_decay)
     engine, optimizer, _, _ = deepspeed.initialize(
-        model=module, model_parameters=groups, config=settings, dist_init_required=False
+        model=module,
+        optimizer=_adamw(groups, train, on_cpu),
+        config=settings,
+        dist_init_required=False,
     )
     return Session(
         train,
@@ -204,9 +205,10 @@ def _import(on_cpu: bool) -> Any:
     try:
         import deepspeed
         import deepspeed.ops
-    except ImportError:
+    except ImportError as error:
         raise BadInput(
-            'strategy deepspeed needs the deepspeed library: pip install "deepspeed>=0.19"'
+            f"strategy deepspeed needs the deepspeed library ({error}):"
+            ' pip install "deepspeed>=0.19"'
         ) from None
     if on_cpu:
         # Kernels would be compiled at first use, which takes minutes and a compiler; none is needed
@@ -216,17 +218,18 @@ def _import(on_cpu: bool) -> Any:
     return deepspeed
 
 
-def _can_compile(train: Train, processes: ProcessGroup) -> bool:
-    """Whether DeepSpeed can make its Adam at first use; PyTorch's takes the same steps, only slower
-    where it is offloaded."""
-    if train.strategy.zero_offload != "none":
-        compilers = [os.environ.get("CXX", "c++")]
-    else:
-        compilers = ["nvcc", str(Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin/nvcc"))]
-    if any(map(shutil.which, compilers)):
-        return True
-    processes.say(f"deepspeed: no compiler {compilers[0]} for its own Adam: PyTorch's is used")
-    return False
+def _adamw(groups: list[dict[str, Any]], train: Train, on_cpu: bool) -> Any:
+    """PyTorch's: the same steps as DeepSpeed's own, without a compiler on the node."""
+    import torch
+
+    settings = train.optimizer
+    return torch.optim.AdamW(
+        groups,
+        lr=settings.lr,
+        betas=settings.betas,
+        eps=settings.eps,
+        fused=train.fast.fused_optimizer and not on_cpu,
+    )
 
 
 def _initialise_in_pieces(deepspeed: Any, module: Any, seed: int, processes: ProcessGroup) -> None:

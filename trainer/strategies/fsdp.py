@@ -27,7 +27,7 @@ def wrap(train: Train, processes: ProcessGroup) -> Session:
         from trainer.strategies.activations import recompute_blocks
 
         recompute_blocks(module, train.strategy.activation_offload)
-    if train.fast.compile != "off":
+    if train.fast.compile in ("blocks", "model"):
         for _, _, block in module.blocks():
             block.compile()
     _shard(module, train, processes)

@@ -163,9 +163,7 @@ def _nccl(profile: Mapping[str, Any], machines: MachineFacts) -> Iterator[Variab
         )
     else:
         yield Variable("NCCL_DEBUG", "WARN", "an error comes with its explanation", origin)
-    if setting(profile, "train.strategy.name") == "fsdp" and not setting(
-        profile, "train.fast.cuda_graphs"
-    ):
+    if setting(profile, "train.strategy.name") == "fsdp":
         reason = (
             "gathered layers of uneven size leave holes in the memory pool; segments that grow have"
             " none"

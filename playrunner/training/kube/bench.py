@@ -83,7 +83,7 @@ def bench_job(
     train = replace(
         profile.train,
         batch_size=profile.train.device_batch_size * nodes * share.processes,
-        fast=replace(profile.train.fast, cuda_graphs=False),
+        fast=replace(profile.train.fast, cuda_graphs="off"),
     )
     fitting = replace(
         profile, train=train, launch=replace(profile.launch, nodes=nodes, min_nodes=0)

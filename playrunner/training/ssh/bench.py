@@ -82,7 +82,7 @@ def job_on_nodes(
     train = replace(
         profile.train,
         batch_size=profile.train.device_batch_size * max(1, sum(given.values())),
-        fast=replace(profile.train.fast, cuda_graphs=False),
+        fast=replace(profile.train.fast, cuda_graphs="off"),
     )
     launch = replace(
         profile.launch,

@@ -79,6 +79,4 @@ def _deepspeed(job: Job) -> str:
     from trainer.optim.deepspeed_config import rendered
 
     on_cpu = job.profile.train.device == "cpu"
-    return json.dumps(
-        rendered(job.profile.train, job.world_size, on_cpu, own_kernel=not on_cpu), indent=1
-    )
+    return json.dumps(rendered(job.profile.train, job.world_size, on_cpu), indent=1)
