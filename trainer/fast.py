@@ -18,7 +18,8 @@ _TENSOR_CORE_COLUMNS = 128
 _MOST_TOKENS = 65_536  # of a micro-batch: larger ones gain less than one per cent on an H200
 _USED_MEMORY = 0.6  # of the device's: fragments, communication buffers and evaluation need the rest
 _STATE_BYTES = 18  # per parameter: bf16 weights, fp32 masters and gradients, AdamW's two moments
-_TOKEN_BYTES = 44  # kept for backward per token, layer and unit of width, when compiled; measured
+# Kept for backward per token, layer and unit of width; measured
+_TOKEN_BYTES = {"compiled": 44, "plain": 110}
 _LANGUAGE_MODELS = ("gpt2", "llama")
 
 
@@ -134,7 +135,7 @@ def _compile(
         return "off"
     if train.strategy.name == "deepspeed" and train.strategy.zero_stage == 3:
         return "off"  # parameters are gathered by hooks inside each block
-    whole = train.strategy.name == "ddp" and train.model.kind in _LANGUAGE_MODELS
+    whole = train.strategy.name != "fsdp" and train.model.kind in _LANGUAGE_MODELS
     whole = whole and not train.strategy.activation_checkpointing and not train.distill.teacher
     choice: Literal["blocks", "model"] = "model" if whole else "blocks"
     reason = "fewer and larger kernels" + ("" if whole else "; block by block, as it is sharded")
@@ -153,7 +154,7 @@ def _fused_loss(train: Train, chip: Chip, made: list[Decision]) -> Literal["auto
 
 def _with_micro_batch(train: Train, world_size: int, chip: Chip, made: list[Decision]) -> Train:
     """Larger micro-batches where memory allows: the same batch in fewer, larger pieces."""
-    if train.fast.micro_batch == "as-given" or train.fast.compile == "off":
+    if train.fast.micro_batch == "as-given":
         return train
     sized_by_hand = train.strategy.activation_checkpointing or train.strategy.cpu_offload
     if train.model.kind not in _LANGUAGE_MODELS or sized_by_hand or train.precision == "fp16":
@@ -174,7 +175,10 @@ def _fits(train: Train, world_size: int, chip: Chip, samples: int) -> bool:
         return False
     shards = world_size if train.strategy.name != "ddp" else 1
     needed = parameters(train) * _STATE_BYTES / shards
-    needed += tokens * train.model.layers * train.model.width * _TOKEN_BYTES
+    kept = _TOKEN_BYTES["plain" if train.fast.compile == "off" else "compiled"]
+    needed += tokens * train.model.layers * train.model.width * kept
+    if train.fast.fused_loss != "on":
+        needed += tokens * padded_vocab(train) * 6  # logits in bf16 and fp32
     return needed < _USED_MEMORY * chip.memory
 
 

@@ -48,8 +48,9 @@ def wrap(train: Train, processes: ProcessGroup) -> Session:
 
         recompute_blocks(module, train.strategy.activation_offload)
     if train.fast.compile in ("blocks", "model"):
-        for _, _, block in module.blocks():
-            block.compile()
+        from trainer.strategies.cuda_graphs import compiled
+
+        compiled(module, train)
     weights = Weights(module, train)
     groups = decay_groups(weights.parameters, train.optimizer.weight_decay)
     engine, optimizer, _, _ = deepspeed.initialize(
