@@ -76,7 +76,7 @@ lint: $(READY)
 
 bench: $(READY) packages  ## against the tools people use today; takes about an hour, most of it Ansible's
 	$(RUN) benchmarks.runner
-	$(RUN) benchmarks.collections
+	$(RUN) benchmarks.ansible_collections
 
 bench-launch: $(TRAINS) packages  ## from the command to the first step, against the same ranks started by hand
 	$(RUN) benchmarks.launch

@@ -1,4 +1,4 @@
-"""python -m benchmarks.collections: 43 modules of six collections on ten hosts, by both tools."""
+"""python -m benchmarks.ansible_collections: 43 modules of six collections on ten hosts, by both tools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.collections.compare import differences
+from benchmarks.ansible_collections.compare import differences
 from benchmarks.runner.measure import Measured, measure
 from benchmarks.runner.stage import Stage, stage_of
 
@@ -32,7 +32,7 @@ START_SECONDS = 60
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.collections", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.ansible_collections", description=__doc__)
     parser.add_argument("--hosts", type=int, default=HOSTS)
     parser.add_argument("--collections", help="a folder with ansible_collections/, if there is one")
     given = parser.parse_args()
