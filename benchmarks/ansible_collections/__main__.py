@@ -32,7 +32,9 @@ START_SECONDS = 60
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.ansible_collections", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.ansible_collections", description=__doc__
+    )
     parser.add_argument("--hosts", type=int, default=HOSTS)
     parser.add_argument("--collections", help="a folder with ansible_collections/, if there is one")
     given = parser.parse_args()
