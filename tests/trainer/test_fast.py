@@ -106,7 +106,7 @@ def test_micro_batches_grow_only_as_far_as_memory_and_the_batch_allow() -> None:
 
 def test_fast_takes_auto_and_off_and_nothing_else(tmp_path: Path) -> None:
     assert train_of("gpt2-small", "train.fast=auto").fast.mode == "auto"
-    with pytest.raises(BadInput, match="--set train.fast=quick: .*mode is one of auto, off"):
+    with pytest.raises(BadInput, match=r"--set train\.fast=quick: .*mode is one of auto, off"):
         train_of("gpt2-small", "train.fast=quick")
 
 
