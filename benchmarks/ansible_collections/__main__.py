@@ -1,4 +1,4 @@
-"""python -m benchmarks.ansible_collections: 43 modules of six collections, ten hosts, both tools."""
+"""python -m benchmarks.ansible_collections: 43 modules of six collections, 10 hosts, both tools."""
 
 from __future__ import annotations
 
