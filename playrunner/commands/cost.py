@@ -73,7 +73,7 @@ def _priced(play: Play, step: Step, flags: dict[str, Any]) -> list[PlanItem]:
     from playrunner.variables.templating import default_templar
 
     inventory = open_inventory(options_from(flags))
-    variables = PlayVariables(play, {"ansible_play_role_names": [role.name for role in play.roles]})
+    variables = PlayVariables(play, {"ansible_role_names": [role.name for role in play.roles]})
     for role in play.roles:
         variables.add_role(role)
     scope = Scope(

@@ -111,8 +111,9 @@ def _run(
     from playrunner.run.rollback import roll_back
     from playrunner.run.run_state import RunState
 
-    gc.freeze()  # imported modules stay; only objects of the run itself are worth collecting
-    gc.enable()
+    if not gc.isenabled():  # by the program, while it loaded; a test runs many in one process
+        gc.freeze()  # imported modules stay; only objects of the run itself are worth collecting
+        gc.enable()
     report = reported_by(options) if reported_by else Report(options)
     warn_of_refusals(plays, report.print_note)
     locked = inventory_lock(inventory.files, command, not options.no_wait, report.print_note)

@@ -27,7 +27,7 @@ def rendered(role: str, inventories: Sequence[str], **known: Any) -> str:
         known,
         {},
     )
-    variables = PlayVariables(play, {"ansible_play_role_names": [one.name for one in play.roles]})
+    variables = PlayVariables(play, {"ansible_role_names": [one.name for one in play.roles]})
     for one in play.roles:
         variables.add_role(one)
     texts = []
