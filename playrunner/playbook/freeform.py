@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import re
 
-from playrunner.errors import BadInput, Place
-
 # A word ends at white space that is in no quotes and in no {{ }} or {% %}.
 _PIECE = re.compile(
     r"""\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\.|[^\s"'{\\]+|.""",
@@ -34,15 +32,16 @@ def words(text: str) -> list[tuple[str, int, int]]:
     return spans
 
 
-def pairs(text: str, label: str, place: Place) -> dict[str, str]:
-    """`a=1 b="two words"` as a mapping."""
-    arguments = {}
+def pairs_and_rest(text: str) -> tuple[dict[str, str], str]:
+    """`a=1 b="two words"` as a mapping, and the words that are not of this form."""
+    arguments, rest = {}, []
     for word, _, _ in words(text):
         match = _PAIR.fullmatch(word)
-        if not match:
-            raise BadInput(f"{label} takes name=value arguments; {word!r} is neither", place)
-        arguments[match.group(1)] = value_of(match.group(2))
-    return arguments
+        if match:
+            arguments[match.group(1)] = value_of(match.group(2))
+        else:
+            rest.append(word)
+    return arguments, " ".join(rest)
 
 
 def command_and_pairs(text: str, names: frozenset[str]) -> tuple[str, dict[str, str]]:

@@ -43,6 +43,12 @@ class Located(dict[Any, Any]):
     def place(self, key: object = None) -> Place:
         return Place(self.file, self.key_lines.get(key, self.line))
 
+    def with_items(self, items: dict[Any, Any]) -> Located:
+        """Other items at the same place."""
+        other = Located(items)
+        other.file, other.line, other.key_lines = self.file, self.line, self.key_lines
+        return other
+
 
 def parse_yaml(text: str, file: str, plain: bool = False) -> Any:
     """The value of one YAML document; its mappings are `Located`, or ordinary with `plain`."""
