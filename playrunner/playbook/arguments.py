@@ -109,6 +109,9 @@ def _unsupported(module: type[Module], values: Mapping[str, Any]) -> str:
         name if len(names) == 1 else f"{name} ({', '.join(sorted(names[1:]))})"
         for name, names in sorted(by_name.items())
     )
+    if ".modules.play." in module.__module__:
+        leaf = module.__module__.rpartition(".")[2].rstrip("_")
+        return f"Invalid options for {leaf}: {','.join(unknown)}"
     called = f"ansible.legacy.{module.__module__.rpartition('.')[2]}"
     return (
         f"Unsupported parameters for ({called}) module: {', '.join(unknown)}."

@@ -14,7 +14,7 @@ from playrunner.playbook import arguments, external_modules, keyword_values, mod
 from playrunner.run.external.external_request import external_arguments, without_omitted
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.run_state import RunState
-from playrunner.run.template_names import template_names
+from playrunner.variables.template_names import template_names
 from playrunner.run.whole_arguments import with_whole_arguments
 from playrunner.ssh.agent_code import AgentKey
 from playrunner.ssh.targets import (
@@ -150,7 +150,9 @@ class HostRequests:
             settings = {
                 name: values[name] for name in TEMPLATE_SETTINGS if values.get(name) is not None
             }
-            inner = scope.inner(template_names(path, str(values["src"]), str(values["dest"])))
+            managed = scope.given("ansible_managed") is not MISSING
+            names = template_names(path, str(values["src"]), str(values["dest"]), managed)
+            inner = scope.inner(names)
             text = self._shared.text_of(path)
             content = scope.run_vars.templar.render_file(text, inner, name=str(path), **settings)
             values["content"] = DecryptedText(content, "") if is_encrypted(text) else content

@@ -180,7 +180,8 @@ class StepStarter:
                 self.batch.sleep(min(delay, MOST_DELAY_SECONDS))
         assert item.values is not None
         item.attempts = most
-        item.values["failed"] = True
+        # Where there is a failed_when, it decides also after the last attempt.
+        item.values["failed"] = bool(item.values.get("failed_when_result", True))
 
     def _wait(self, inflight: InFlightStep, item: LoopItem) -> None:
         try:

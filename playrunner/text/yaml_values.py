@@ -9,6 +9,7 @@ import yaml
 
 from playrunner.text.yaml_collections import (
     PREFIX,
+    UNSAFE,
     Unreadable,
     as_key,
     check_collection_tag,
@@ -16,6 +17,7 @@ from playrunner.text.yaml_collections import (
     merge,
     mergeable,
     shown_tag,
+    with_texts,
 )
 
 # The C parser reads a playbook about ten times faster; the pure one is there on every machine.
@@ -231,7 +233,9 @@ class _Builder:
         value = closed.value
         if closed.merges:
             merge(value, closed.merges)
-        if closed.tag:
+        if closed.tag == UNSAFE:
+            value = with_texts(value, self._tags[UNSAFE], closed.line)
+        elif closed.tag:
             value = collection(closed.tag, value, closed.line)
         if closed.anchor:
             self._anchors[closed.anchor] = (value, self._size - closed.size_before)

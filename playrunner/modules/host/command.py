@@ -47,7 +47,10 @@ class Command(Guarded):
 
     def act(self, ctx: HostContext) -> dict[str, Any]:
         if self.executable:
-            ctx.warn(f"command uses no shell, so executable ({self.executable}) has no effect")
+            ctx.warn(
+                f"executable ({self.executable}) has no effect: command uses no shell, so it is no"
+                " longer supported there; see the module shell"
+            )
         arguments = self.words()
         command = (
             [expanded_argument(word) for word in arguments]

@@ -83,12 +83,21 @@ class KnownHosts(LinesOfFile):
 
     def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         return {
+            # With --diff or --rollback the state itself is wanted.
+            **(self._texts(ctx) if "data" in ctx.memory and not ctx.diff else {}),
             **_paths.facts(self.file()),
             "name": self.name,
             "key": self.key,
             "path": self.file(),
             "hash_host": self.hash_host,
         }
+
+
+    def _texts(self, ctx: HostContext) -> dict[str, Any]:
+        """The diff as whole texts: a public file of a few lines."""
+        path, after = self.file(), ctx.memory["data"].decode("utf-8", "surrogateescape")
+        texts = {"before": ctx.memory["text"], "after": after}
+        return {"diff": {"before_header": path, "after_header": path, **texts}}
 
 
 class Entry:

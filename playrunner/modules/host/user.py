@@ -11,6 +11,7 @@ from playrunner.modules.host._accounts import (
     run_tool,
     shadow_columns,
 )
+from playrunner.modules.host._paths import expanded
 from playrunner.modules.host._shadow import AGING, day_of, shadow_state
 from playrunner.modules.host._user_key import UserKey
 
@@ -99,6 +100,9 @@ class User(Module):
         if self.state == "absent":
             return None
         target: State = {key: getattr(self, key) for key in FLAGS if getattr(self, key) is not None}
+        for name in ("home", "shell"):
+            if target.get(name):
+                target[name] = expanded(target[name])
         if self.group is not None:
             target["group"] = group_number(self.group)
         if self.groups is not None:

@@ -9,6 +9,7 @@ from playrunner.text.documents import refuse_control_characters
 from playrunner.variables.lookups.lookup_scope import LookupScope
 from playrunner.variables.lookups.outside import text_of
 
+_CSV_OPTIONS = ("file", "delimiter", "col", "keycol", "encoding", "default")
 _YES = ("yes", "true", "1", "on", "y", "t")
 
 
@@ -48,8 +49,15 @@ def csvfile(terms: list[Any], scope: LookupScope, **options: Any) -> list[Any]:
     import io
 
     values: list[Any] = []
+    if not terms:
+        raise ValueError("Search key is required but was not found")
     for term in terms:
         key, given = _key_and_options(str(term), options)
+        if "=" in key:
+            raise ValueError("Search key is required but was not found")
+        for name in given:
+            if name not in _CSV_OPTIONS:
+                raise ValueError(f"{name} is not a valid option in csvfile lookup")
         path = scope.find(str(given.get("file", "ansible.csv")), "files")
         separator = str(given.get("delimiter", "\t"))
         separator = "\t" if separator in ("TAB", "\\t") else separator
