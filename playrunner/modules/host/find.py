@@ -187,7 +187,8 @@ class _Search:
                     return bool(pattern.search(file.read()))
                 return any(pattern.match(line) for line in file)
         except LookupError:
-            raise Failed(f"unknown encoding: {encoding}") from None
+            self.skipped[self.top] = f"unknown encoding: {encoding}"
+            return False
         except UnicodeDecodeError:
             self.skipped[self.top] = (
                 f"Failed to read the file {path} due to an encoding error."

@@ -84,7 +84,7 @@ class KnownHosts(LinesOfFile):
     def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         return {
             # With --diff or --rollback the state itself is wanted.
-            **(self._texts(ctx) if "data" in ctx.memory and not ctx.diff else {}),
+            **({} if ctx.diff else self._texts(ctx)),
             **_paths.facts(self.file()),
             "name": self.name,
             "key": self.key,
@@ -95,8 +95,10 @@ class KnownHosts(LinesOfFile):
 
     def _texts(self, ctx: HostContext) -> dict[str, Any]:
         """The diff as whole texts: a public file of a few lines."""
-        path, after = self.file(), ctx.memory["data"].decode("utf-8", "surrogateescape")
-        texts = {"before": ctx.memory["text"], "after": after}
+        path, before = self.file(), ctx.memory["text"]
+        data = ctx.memory.get("data")
+        after = before if data is None else data.decode("utf-8", "surrogateescape")
+        texts = {"before": before, "after": after}
         return {"diff": {"before_header": path, "after_header": path, **texts}}
 
 

@@ -12,7 +12,7 @@ from playrunner.modules.host._accounts import (
     shadow_columns,
 )
 from playrunner.modules.host._paths import expanded
-from playrunner.modules.host._shadow import AGING, day_of, shadow_state
+from playrunner.modules.host._shadow import AGING, day_of, looks_hashed, shadow_state
 from playrunner.modules.host._user_key import UserKey
 
 TYPE_CHECKING = False
@@ -260,11 +260,7 @@ class User(Module):
 
     def _warn_about_plain_text(self, ctx: HostContext) -> None:
         password = self.password or ""
-        if (
-            password not in ("", "*", "!")
-            and not (password.lstrip("!").startswith("$") and len(password) > 30)
-            and len(password.lstrip("!")) != 13
-        ):
+        if password not in ("", "*", "!") and not looks_hashed(password.lstrip("!")):
             ctx.warn(
                 "The input password appears not to have been hashed; give what is to stand in"
                 " /etc/shadow, for instance made with the password_hash filter"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from playrunner.errors import Place, StepFailed
+from playrunner.errors import Place, StepFailed, UndefinedVariable
 from playrunner.model import Loop
 from playrunner.playbook import keyword_values
 from playrunner.run.inflight import LoopItem
@@ -63,7 +63,8 @@ def _loop_items(
             local["ansible_index_var"] = loop.index_var
         seen = {**local, "ansible_loop": _extended(items, number)} if loop.extended else local
         inner = scope.inner(seen)
-        yield LoopItem(inner, local, _label(loop, item, inner))
+        label = _label(loop, item, inner)
+        yield LoopItem(inner, local, str(item) if label is None else label, label is None)
 
 
 def _extended(items: list[Any], number: int) -> dict[str, Any]:
@@ -85,5 +86,11 @@ def _extended(items: list[Any], number: int) -> dict[str, Any]:
     return variables
 
 
-def _label(loop: Loop, item: Any, scope: Scope) -> str:
-    return str(item if loop.label is None else scope.run_vars.templar.render(loop.label, scope))
+def _label(loop: Loop, item: Any, scope: Scope) -> str | None:
+    """The label of an item; None where it may read the item's own result."""
+    if loop.label is None:
+        return str(item)
+    try:
+        return str(scope.run_vars.templar.render(loop.label, scope))
+    except UndefinedVariable:
+        return None

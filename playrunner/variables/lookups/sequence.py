@@ -48,7 +48,7 @@ def _numbers(options: dict[str, Any]) -> Iterator[str]:
         count = _number(options, "count", 0)
         if not count:
             return
-        end = start + (count - 1) * stride
+        end = start + count * stride - 1  # with a negative stride one more than count, as there
     else:
         end = _number(options, "end", 0)
     if stride > 0 and end < start:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
+from playrunner.errors import PlayrunnerError
 from playrunner.text.documents import refuse_control_characters
 from playrunner.variables.lookups.lookup_scope import LookupScope
 from playrunner.variables.lookups.outside import text_of
@@ -58,7 +60,7 @@ def csvfile(terms: list[Any], scope: LookupScope, **options: Any) -> list[Any]:
         for name in given:
             if name not in _CSV_OPTIONS:
                 raise ValueError(f"{name} is not a valid option in csvfile lookup")
-        path = scope.find(str(given.get("file", "ansible.csv")), "files")
+        path = _found(str(given.get("file", "ansible.csv")), scope)
         separator = str(given.get("delimiter", "\t"))
         separator = "\t" if separator in ("TAB", "\\t") else separator
         column, key_column = int(given.get("col", 1)), int(given.get("keycol", 0))
@@ -72,6 +74,13 @@ def csvfile(terms: list[Any], scope: LookupScope, **options: Any) -> list[Any]:
         elif given.get("default") is not None:
             values.append(given["default"])
     return values
+
+
+def _found(name: str, scope: LookupScope) -> Path:
+    try:
+        return scope.find(name, "files")
+    except PlayrunnerError as error:
+        raise ValueError(f"No such file or directory: {error}") from None
 
 
 def _key_and_options(term: str, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
