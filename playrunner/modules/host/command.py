@@ -38,7 +38,8 @@ class Command(Guarded):
         return (
             None
             if given
-            else "nothing to run; write the command after the module's name, or give cmd or argv"
+            else "one of the following is required: cmd, argv, or the command after the module's"
+            " name"
         )
 
     def guard(self, ctx: HostContext) -> dict[str, Any] | None:
