@@ -21,7 +21,7 @@ def async_folder() -> str:
     return (
         os.path.expanduser(folder)
         if folder
-        else os.path.join(os.path.expanduser("~"), ".playrunner", "async")
+        else os.path.join(os.path.expanduser("~"), ".ansible_async")
     )
 
 

@@ -34,9 +34,7 @@ def checked_arguments(
     return values, whole
 
 
-def unchosen_arguments(
-    task: Located, word: str, in_collections: tuple[str, ...]
-) -> dict[str, Any]:
+def unchosen_arguments(task: Located, word: str, in_collections: tuple[str, ...]) -> dict[str, Any]:
     """What is kept of a task whose module a template names, until the template is rendered."""
     return {"task": task, "word": word, "collections": in_collections}
 

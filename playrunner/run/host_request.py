@@ -13,8 +13,8 @@ from playrunner.model import Step
 from playrunner.playbook import arguments, external_modules, keyword_values, module_index
 from playrunner.run.external.external_request import external_arguments, without_omitted
 from playrunner.run.inflight import InFlightStep
+from playrunner.run.manager_variables import MANAGER_VARIABLES, take_manager
 from playrunner.run.run_state import RunState
-from playrunner.variables.template_names import template_names
 from playrunner.run.whole_arguments import with_whole_arguments
 from playrunner.ssh.agent_code import AgentKey
 from playrunner.ssh.targets import (
@@ -28,6 +28,7 @@ from playrunner.text.written import DecryptedText, TemplateText, authored
 from playrunner.variables.host_memory import OMIT
 from playrunner.variables.origins import keyword, setting
 from playrunner.variables.scope import Scope, contains_template
+from playrunner.variables.template_names import template_names
 from playrunner.variables.templating import MISSING
 from playrunner.vault.envelope import is_encrypted
 
@@ -72,6 +73,8 @@ class HostRequests:
                 values[name] = value
         if cls.takes_any:
             return {str(templar.render(name, scope)): value for name, value in values.items()}
+        if step.module in MANAGER_VARIABLES:
+            take_manager(values, step.module, scope)
         missing = [name for name in arguments.required(cls) if name not in values]
         if missing:
             raise StepFailed(arguments.missing_text(missing, cls))

@@ -209,6 +209,8 @@ class StepStarter:
                 }
             elif step.refusal and step.module not in ("play.include_tasks", "play.include_role"):
                 raise StepFailed(step.refusal)
+            elif step.async_seconds and step.module == "host.script":
+                raise StepFailed("This action (script) does not support async.")
             elif self.shared.survey and self.shared.survey.skips(step):
                 item.values = {**NOT_SURVEYED, **item.local}
             elif module_index.runs_on_host(step.module):

@@ -34,7 +34,7 @@ class Command(Guarded):
     def check(cls, arguments: dict[str, Any]) -> Optional[str]:
         given = [name for name in ("cmd", "argv") if arguments.get(name)]
         if len(given) == 2:
-            return "cmd and argv say the same thing in two ways; give one of them"
+            return "parameters are mutually exclusive: cmd|argv; give one of them"
         return (
             None
             if given

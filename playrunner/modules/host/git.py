@@ -63,7 +63,9 @@ class Git(Module):
         return expanded(self.dest or "")
 
     def observe(self, ctx: HostContext) -> State | None:
-        if not self.dest or not os.path.exists(os.path.join(self._dest, "HEAD" if self.bare else ".git")):
+        if not self.dest or not os.path.exists(
+            os.path.join(self._dest, "HEAD" if self.bare else ".git")
+        ):
             return None
         return {
             "commit": self._commit_here(ctx),

@@ -61,8 +61,8 @@ class KnownHosts(LinesOfFile):
         fresh = [
             entry for entry in self._wanted() if not any(self._same(entry, there) for there in ours)
         ]
-        # A line with another marker (@cert-authority, @revoked) is about another key.
-        replaced = {(entry.marker, entry.kind) for entry in fresh}
+        # Lines with a marker (@cert-authority, @revoked) add up: several authorities are trusted.
+        replaced = {(entry.marker, entry.kind) for entry in fresh if not entry.marker}
         kept = [
             entry.text
             for entry in entries
@@ -91,7 +91,6 @@ class KnownHosts(LinesOfFile):
             "path": self.file(),
             "hash_host": self.hash_host,
         }
-
 
     def _texts(self, ctx: HostContext) -> dict[str, Any]:
         """The diff as whole texts: a public file of a few lines."""

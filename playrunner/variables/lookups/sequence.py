@@ -16,7 +16,7 @@ _SHORT = (
 def sequence(terms: list[Any], _scope: object, **options: Any) -> list[str]:
     """`start=1 end=5 stride=2 format=node%02d`, or the short form `1-5/2:node%02d`; without start
     it begins at 1."""
-    texts = [str(term) for term in terms] or [""]
+    texts = [str(term) for term in terms] or ([""] if options else [])
     return [number for text in texts for number in _numbers({**options, **_read(text)})]
 
 

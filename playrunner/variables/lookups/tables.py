@@ -55,7 +55,7 @@ def csvfile(terms: list[Any], scope: LookupScope, **options: Any) -> list[Any]:
         raise ValueError("Search key is required but was not found")
     for term in terms:
         key, given = _key_and_options(str(term), options)
-        if "=" in key:
+        if not key:
             raise ValueError("Search key is required but was not found")
         for name in given:
             if name not in _CSV_OPTIONS:
@@ -85,9 +85,12 @@ def _found(name: str, scope: LookupScope) -> Path:
 
 def _key_and_options(term: str, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """`key section=a file=b` in the old one-text form, over the options."""
-    words = term.split(" ") if "=" in term else [term]
-    pairs = dict(word.split("=", 1) for word in words[1:] if "=" in word)
-    return words[0], {**options, **pairs}
+    if "=" not in term:
+        return term, options
+    words = term.split(" ")
+    first = next(number for number, word in enumerate(words) if "=" in word)
+    pairs = dict(word.split("=", 1) for word in words[first:] if "=" in word)
+    return " ".join(words[:first]), {**options, **pairs}
 
 
 def _pattern(text: str) -> re.Pattern[str]:
