@@ -44,6 +44,20 @@ def pairs_and_rest(text: str) -> tuple[dict[str, str], str]:
     return arguments, " ".join(rest)
 
 
+def without_continuations(text: str) -> str:
+    """A text whose lines go on after a backslash, in one line; quoted ones stay as they are."""
+    if "\\\n" not in text:
+        return text
+    parts, last = [], 0
+    for word, start, end in words(text):
+        if word.startswith("\\\n"):
+            parts.append(text[last:start])
+            last = start + 2
+            while text[last : last + 1] in (" ", "\t"):
+                last += 1
+    return "".join(parts) + text[last:]
+
+
 def command_and_pairs(text: str, names: frozenset[str]) -> tuple[str, dict[str, str]]:
     """A command line without its known name=value words, which are returned beside it; the rest
     keeps its spacing."""

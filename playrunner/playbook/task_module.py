@@ -8,7 +8,12 @@ from typing import Any
 from playrunner.errors import BadArgument, BadInput, Place
 from playrunner.playbook import arguments, external_modules, module_index
 from playrunner.playbook import keywords as task_keywords
-from playrunner.playbook.freeform import command_and_pairs, pairs_and_rest, words
+from playrunner.playbook.freeform import (
+    command_and_pairs,
+    pairs_and_rest,
+    without_continuations,
+    words,
+)
 from playrunner.project import program
 from playrunner.text.did_you_mean import nearest
 from playrunner.text.documents import Located
@@ -141,7 +146,10 @@ def _one_line(text: str, cls: Any, module: str, place: Place) -> dict[str, Any]:
         return {cls.free_form: text.strip()}
     # Only commands may hold a word such as cmd=x that is not meant for the module.
     names = known if module.startswith("play.") else known - {cls.free_form}
+    text = without_continuations(text)
     command, named = command_and_pairs(text, names)
+    if module == "host.shell" and text.endswith("\n"):
+        command += "\n"
     return {**({cls.free_form: command} if command else {}), **named}
 
 

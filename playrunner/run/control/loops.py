@@ -14,6 +14,9 @@ from playrunner.text.written import authored, is_template
 from playrunner.variables.scope import Scope
 
 
+_SKIPPING_UNDEFINED = ("first_found", "ansible.builtin.first_found")
+
+
 def loop_items(
     loop: Loop, scope: Scope, place: Place, sleep: Callable[[float], None]
 ) -> Iterator[LoopItem]:
@@ -39,7 +42,10 @@ def items_of(loop: Loop, scope: Scope) -> list[Any]:
 
 
 def _items(loop: Loop, scope: Scope) -> list[Any]:
-    value = scope.run_vars.templar.render(loop.source, scope)
+    if loop.lookup in _SKIPPING_UNDEFINED and isinstance(loop.source, list):
+        value: Any = list(_defined(loop.source, scope))
+    else:
+        value = scope.run_vars.templar.render(loop.source, scope)
     if loop.lookup is None:
         if not isinstance(value, (list, tuple)):
             raise StepFailed(
@@ -49,6 +55,16 @@ def _items(loop: Loop, scope: Scope) -> list[Any]:
     from playrunner.variables.lookups.lookups import run_lookup
 
     return run_lookup(loop.lookup, value if isinstance(value, list) else [value], scope)
+
+
+def _defined(sources: list[Any], scope: Scope) -> Iterator[Any]:
+    """The entries that can be rendered: files that are named after a fact which not every host has
+    are passed over."""
+    for source in sources:
+        try:
+            yield scope.run_vars.templar.render(source, scope)
+        except UndefinedVariable:
+            continue
 
 
 def _loop_items(

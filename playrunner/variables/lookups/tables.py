@@ -90,6 +90,9 @@ def _key_and_options(term: str, options: dict[str, Any]) -> tuple[str, dict[str,
     words = term.split(" ")
     first = next(number for number, word in enumerate(words) if "=" in word)
     pairs = dict(word.split("=", 1) for word in words[first:] if "=" in word)
+    for name, value in pairs.items():
+        if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
+            pairs[name] = value[1:-1]
     return " ".join(words[:first]), {**options, **pairs}
 
 
