@@ -12,6 +12,7 @@ from playrunner.variables.lookups.lookup_scope import LookupScope
 from playrunner.variables.lookups.outside import text_of
 
 _CSV_OPTIONS = ("file", "delimiter", "col", "keycol", "encoding", "default")
+_OPTION = re.compile(r"""(?:^|\s)(?P<name>\w+)=(?P<value>"[^"]*"|'[^']*'|\S*)""")
 _YES = ("yes", "true", "1", "on", "y", "t")
 
 
@@ -85,15 +86,14 @@ def _found(name: str, scope: LookupScope) -> Path:
 
 def _key_and_options(term: str, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """`key section=a file=b` in the old one-text form, over the options."""
-    if "=" not in term:
+    found = list(_OPTION.finditer(term))
+    if not found:
         return term, options
-    words = term.split(" ")
-    first = next(number for number, word in enumerate(words) if "=" in word)
-    pairs = dict(word.split("=", 1) for word in words[first:] if "=" in word)
+    pairs = {each["name"]: each["value"] for each in found}
     for name, value in pairs.items():
         if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
             pairs[name] = value[1:-1]
-    return " ".join(words[:first]), {**options, **pairs}
+    return term[: found[0].start()].strip(), {**options, **pairs}
 
 
 def _pattern(text: str) -> re.Pattern[str]:

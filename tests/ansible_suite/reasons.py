@@ -1,0 +1,22 @@
+"""What is behind a target that does not pass, where the first message does not tell."""
+
+from __future__ import annotations
+
+_INSIDE = "looks into ansible-core: `ansible._protomatter` and its tags"
+REASONS = {
+    "assert": "see values-are-bound: braces in a condition bind a value",
+    "connection_remote_is_local": "connection plugins are not loaded",
+    "expect": "output that is not UTF-8 is shown with replacement characters, not refused",
+    "file": "`diff` of a registered result has our states, not Ansible's",
+    "filter_encryption": _INSIDE,
+    "gather_facts-errors": "tracebacks of ansible-core's own files",
+    "inventory_script": _INSIDE,
+    "jinja_plugins": "a plugin file that cannot be loaded is refused, not skipped with a warning",
+    "lookup_first_found": "the wording of undefined variables; undefined members of a variable",
+    "missing-interpreter": "our message names the host and the remedy",
+    "module_utils_common.respawn": "a module cannot start itself under another interpreter",
+    "plugin_namespace": "the names under which ansible-core imports plugins",
+    "shell": "shell plugins are not loaded",
+    "task-args": "arguments that are text as a whole for action plugins",
+    "templating": _INSIDE,
+}
