@@ -49,7 +49,7 @@ def without_continuations(text: str) -> str:
     if "\\\n" not in text:
         return text
     parts, last = [], 0
-    for word, start, end in words(text):
+    for word, start, _ in words(text):
         if word.startswith("\\\n"):
             parts.append(text[last:start])
             last = start + 2

@@ -66,9 +66,7 @@ def test_a_template_names_the_module_of_a_step(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("module", ["add_host", "include_vars", "copy", "template", "debug"])
-def test_a_host_cannot_choose_a_module_that_acts_on_this_machine(
-    stage: Stage, module: str
-) -> None:
+def test_a_host_cannot_choose_a_module_that_acts_on_this_machine(stage: Stage, module: str) -> None:
     done = stage.play(f"""
 - hosts: node1
   gather_facts: false

@@ -13,7 +13,6 @@ from playrunner.run.inflight import LoopItem
 from playrunner.text.written import authored, is_template
 from playrunner.variables.scope import Scope
 
-
 _SKIPPING_UNDEFINED = ("first_found", "ansible.builtin.first_found")
 
 
