@@ -93,6 +93,8 @@ def _load_block(task: Located, around: Surroundings) -> Block:
 def _load_step(task: Located, word: str, module: str, around: Surroundings) -> Step:
     place, include = task.place(), module.removeprefix("play.") in INCLUDES
     task, keywords, problem = task_keywords.read_usable(task)
+    if problem and include:  # it would go on without the keyword
+        raise problem
     inherited = keywords.under(around.keywords)
     values: Mapping[str, Any] = {}
     whole: tuple[Any, ...] = ()

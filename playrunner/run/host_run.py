@@ -173,14 +173,14 @@ class HostRun:
             return
         self.pending.position = step.position
         self.batch.starts(self.host, step.position)
+        if step.module == module_index.CHOSEN:
+            step = with_chosen_module(step, self.scopes.of_step(step))
         self.pending.files.pass_step(step)
         if self._meets_others(step):
             self._finish_before_waiting()
             self.batch.meet(self.host, step.position)
             self._check_others(step.position)
         scope = self.scopes.of_step(step)
-        if step.module == module_index.CHOSEN:
-            step = with_chosen_module(step, scope)
         if step.module == "play.meta":
             run_meta(self, step, scope)
         elif step.module in ("play.include_tasks", "play.include_role"):

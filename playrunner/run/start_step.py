@@ -7,7 +7,6 @@ from typing import Any
 
 from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import (
-    BadArgument,
     BadInput,
     HostUnreachable,
     NotYet,
@@ -21,6 +20,7 @@ from playrunner.run.async_jobs import AsyncJobs
 from playrunner.run.background import side_by_side
 from playrunner.run.batch import Batch
 from playrunner.run.control.conditions import satisfied
+from playrunner.run.control.failure_values import failure_values
 from playrunner.run.control.loops import loop_items
 from playrunner.run.controller_step import ControllerSteps
 from playrunner.run.host_request import HostRequests, delegate
@@ -250,15 +250,14 @@ class StepStarter:
 
     def _problem(self, error: PlayrunnerError, step: Step, scope: Scope) -> dict[str, Any]:
         if isinstance(error, HostUnreachable):
-            return {"unreachable": True, "changed": False, "msg": str(error)}
+            return failure_values(error)
         if self.shared.survey and isinstance(error, (NotYet, UndefinedVariable)):
             # It depends on a resource that does not exist, so it does not exist either.
             return {**NOT_SURVEYED, "absent": True}
         if isinstance(error, NotYet) and self.shared.options.check:
             return {"unknown": True, "changed": False, "msg": str(error)}
         if isinstance(error, (BadInput, UndefinedVariable, StepFailed, NotYet)):
-            message = error.result if isinstance(error, BadArgument) else str(error)
-            return {"failed": True, "changed": False, "msg": message}
+            return failure_values(error)
         raise error
 
     def _fence(self, inflight: InFlightStep) -> None:

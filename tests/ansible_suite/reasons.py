@@ -13,10 +13,10 @@ REASONS = {
     "inventory_script": _INSIDE,
     "jinja_plugins": "a plugin file that cannot be loaded is refused, not skipped with a warning",
     "lookup_first_found": "the wording of undefined variables; undefined members of a variable",
-    "missing-interpreter": "our message names the host and the remedy",
     "module_utils_common.respawn": "a module cannot start itself under another interpreter",
     "plugin_namespace": "the names under which ansible-core imports plugins",
     "shell": "shell plugins are not loaded",
     "task-args": "arguments that are text as a whole for action plugins",
     "templating": _INSIDE,
+    "var_reserved": "variables may have these names here, so there is no warning",
 }
