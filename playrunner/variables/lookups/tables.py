@@ -73,7 +73,8 @@ def csvfile(terms: list[Any], scope: LookupScope, **options: Any) -> list[Any]:
         if row is not None:
             values.append(row[column])
         elif given.get("default") is not None:
-            values.append(given["default"])
+            default = given["default"]
+            values += default if isinstance(default, list) else [default]
     return values
 
 
