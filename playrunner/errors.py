@@ -78,6 +78,15 @@ class StepFailed(PlayrunnerError):
     exit_code = 2
 
 
+class NoInterpreter(StepFailed):
+    """A host lacks the Python that it is used with; `result` is the message of the step's result,
+    in the words that playbooks written for Ansible look for."""
+
+    def __init__(self, message: str, python: str) -> None:
+        super().__init__(message)
+        self.result = f"The module interpreter '{python}' was not found."
+
+
 class HostUnreachable(PlayrunnerError):
     """A host or API does not answer; that never counts as absence of a resource."""
 

@@ -106,6 +106,9 @@ KNOWN_SETTINGS: dict[str, KnownSetting] = {
     "skip_tags": KnownSetting(WORDS, "ANSIBLE_SKIP_TAGS", "tags", "skip"),
     "show_custom_stats": KnownSetting(FLAG, "ANSIBLE_SHOW_CUSTOM_STATS"),
     # Variables and templates
+    "duplicate_dict_key": KnownSetting(
+        TEXT, "ANSIBLE_DUPLICATE_YAML_DICT_KEY", choices=("error", "warn", "ignore")
+    ),
     "hash_behaviour": KnownSetting(TEXT, "ANSIBLE_HASH_BEHAVIOUR", choices=("replace", "merge")),
     "private_role_vars": KnownSetting(FLAG, "ANSIBLE_PRIVATE_ROLE_VARS"),
     "inject_facts_as_vars": KnownSetting(FLAG, "ANSIBLE_INJECT_FACT_VARS"),

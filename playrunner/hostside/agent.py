@@ -238,8 +238,10 @@ class _deadline:
             return
         from playrunner.hostside.module import Failed
 
+        seconds = f"{self.seconds:g}"
         raise Failed(
-            f"The step did not finish within its timeout of {self.seconds:g} seconds", timedout=True
+            f"Timed out after {seconds} second{'' if seconds == '1' else 's'}",
+            timedout={"period": self.seconds},
         )
 
 

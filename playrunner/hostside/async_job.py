@@ -21,7 +21,7 @@ def async_folder() -> str:
     return (
         os.path.expanduser(folder)
         if folder
-        else os.path.join(os.path.expanduser("~"), ".playrunner", "async")
+        else os.path.join(os.path.expanduser("~"), ".ansible_async")
     )
 
 
@@ -29,7 +29,7 @@ def start_async(
     request: dict[str, Any], ctx: Any, run: Callable[[dict[str, Any], Any], dict[str, Any]]
 ) -> dict[str, Any]:
     """Run the step in a process that outlives this one; `async_status` reads its result file."""
-    job = f"{int(time.time())}.{os.getpid()}.{request['id']}"
+    job = f"j{int(time.time())}{request['id']}.{os.getpid()}"
     folder = async_folder()
     os.makedirs(folder, 0o700, exist_ok=True)
     path = os.path.join(folder, job)

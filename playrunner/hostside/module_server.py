@@ -70,7 +70,8 @@ class Packs:
 
 
 def _file(name: str) -> str:
-    return f"<{name}>"
+    """A path that is nowhere, as deep as the name: modules of the library ask for folders above."""
+    return f"/playrunner/{name.replace('.', '/')}.py"
 
 
 class Server:

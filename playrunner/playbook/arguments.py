@@ -109,6 +109,11 @@ def _unsupported(module: type[Module], values: Mapping[str, Any]) -> str:
         name if len(names) == 1 else f"{name} ({', '.join(sorted(names[1:]))})"
         for name, names in sorted(by_name.items())
     )
+    if ".modules.play." in module.__module__:
+        leaf = module.__module__.rpartition(".")[2].rstrip("_")
+        return f"Invalid options for {leaf}: {','.join(unknown)}"
+    if unknown == ["expand_argument_vars"]:  # of command, which shell lacks
+        return f"Unsupported parameters for (shell) module: {unknown[0]}"
     called = f"ansible.legacy.{module.__module__.rpartition('.')[2]}"
     return (
         f"Unsupported parameters for ({called}) module: {', '.join(unknown)}."

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import re
 
-from playrunner.errors import BadInput, Place
-
 # A word ends at white space that is in no quotes and in no {{ }} or {% %}.
 _PIECE = re.compile(
     r"""\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\.|[^\s"'{\\]+|.""",
@@ -34,15 +32,30 @@ def words(text: str) -> list[tuple[str, int, int]]:
     return spans
 
 
-def pairs(text: str, label: str, place: Place) -> dict[str, str]:
-    """`a=1 b="two words"` as a mapping."""
-    arguments = {}
+def pairs_and_rest(text: str) -> tuple[dict[str, str], str]:
+    """`a=1 b="two words"` as a mapping, and the words that are not of this form."""
+    arguments, rest = {}, []
     for word, _, _ in words(text):
         match = _PAIR.fullmatch(word)
-        if not match:
-            raise BadInput(f"{label} takes name=value arguments; {word!r} is neither", place)
-        arguments[match.group(1)] = value_of(match.group(2))
-    return arguments
+        if match:
+            arguments[match.group(1)] = value_of(match.group(2))
+        else:
+            rest.append(word)
+    return arguments, " ".join(rest)
+
+
+def without_continuations(text: str) -> str:
+    """A text whose lines go on after a backslash, in one line; quoted ones stay as they are."""
+    if "\\\n" not in text:
+        return text
+    parts, last = [], 0
+    for word, start, _ in words(text):
+        if word.startswith("\\\n"):
+            parts.append(text[last:start])
+            last = start + 2
+            while text[last : last + 1] in (" ", "\t"):
+                last += 1
+    return "".join(parts) + text[last:]
 
 
 def command_and_pairs(text: str, names: frozenset[str]) -> tuple[str, dict[str, str]]:

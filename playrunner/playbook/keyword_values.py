@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from playrunner.errors import BadInput, Place, StepFailed
+from playrunner.errors import BadArgument, Place, StepFailed
 from playrunner.playbook import arguments
 from playrunner.text.documents import Located
 from playrunner.variables.templating import is_template
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from playrunner.variables.scope import Scope
 
 MOST_SECONDS = 1_000_000_000  # 31 years; the system's clocks overflow at some more
+MOST_TIMEOUT = 100_000_000  # Ansible's own limit
 _FLAGS = (
     "become",
     "check_mode",
@@ -63,7 +64,9 @@ def _check(entry: Located, kinds: Mapping[str, Callable[[Any], Any]]) -> None:
         try:
             kind(value)
         except ValueError as error:
-            raise BadInput(f"{word} {error}", entry.place(word)) from None
+            message = f"{word} {error}"
+            said = f"Timeout {value} is invalid: it {error}" if word == "timeout" else message
+            raise BadArgument(message, entry.place(word), said) from None
 
 
 def whole(word: str, value: Any, scope: Scope, place: Place) -> int:
@@ -90,6 +93,10 @@ def _rendered(word: str, value: Any, scope: Scope, place: Place) -> Any:
 
 def _seconds(value: Any) -> float:
     return float(_number(value, float, 0, MOST_SECONDS, "seconds"))
+
+
+def _timeout(value: Any) -> float:
+    return float(_number(value, float, 0, MOST_TIMEOUT, "seconds"))
 
 
 def _whole_seconds(value: Any) -> int:
@@ -140,7 +147,7 @@ def _shown(value: Any) -> str:
 
 
 _KINDS: dict[str, Callable[[Any], Any]] = {
-    "timeout": _seconds,
+    "timeout": _timeout,
     "delay": _seconds,
     "poll": _seconds,
     "async": _whole_seconds,

@@ -103,6 +103,25 @@ def read_keywords(entry: Located) -> Keywords:
     return Keywords(**values)
 
 
+def read_usable(task: Located) -> tuple[Located, Keywords, BadInput | None]:
+    """The task without the keywords that cannot be used, its keywords, and what is wrong with the
+    first of those left out."""
+    try:
+        return task, read_keywords(task), None
+    except BadInput as error:
+        problem = error
+    kept = task.with_items({word: value for word, value in task.items() if _usable(task, word)})
+    return kept, read_keywords(kept), problem
+
+
+def _usable(task: Located, word: str) -> bool:
+    try:
+        read_keywords(task.with_items({word: task[word]}))
+    except BadInput:
+        return False
+    return True
+
+
 def read_collections(entry: Located) -> tuple[str, ...]:
     """The collections in which short names of modules are looked for."""
     names = as_list(entry.get("collections"))

@@ -26,6 +26,7 @@ PACKAGES = (
     *HOST_PACKAGES,
 )
 
+CHOSEN = "play.chosen"  # stands for a module that a template names, until the step is reached
 # Names Ansible users write, and where the thing lives here.
 _OTHER_NAMES = {"systemd_service": "systemd", "include": "include_tasks", "gather_facts": "setup"}
 _IMPORT = re.compile(r"^\s*from (playrunner[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
@@ -76,6 +77,8 @@ def import_path(name: str) -> str:
     """The dotted path of the file that runs a module."""
     if external_modules.is_external(name):
         return external_modules.import_path(name)
+    if name == CHOSEN:
+        return "playrunner.modules.play._chosen"
     return names()[name]
 
 

@@ -11,16 +11,20 @@ from typing import Any
 
 from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadArgument, BadInput, Place
-from playrunner.hostside.module import Module
 from playrunner.model import Block, Keywords, Node, Step
-from playrunner.playbook import arguments, external_modules, module_index
+from playrunner.playbook import arguments, module_index
 from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.load_scope import rendered_at_load
 from playrunner.playbook.looping import read_loop
+from playrunner.playbook.step_arguments import (
+    checked_arguments,
+    is_literal,
+    unchosen_arguments,
+)
 from playrunner.playbook.surroundings import Surroundings
-from playrunner.playbook.task_module import WHOLE, module_of_task, raw_arguments
+from playrunner.playbook.task_module import ACTIONS, action_words, module_of_task, raw_arguments
 from playrunner.text.documents import Located, read_yaml
-from playrunner.text.written import is_template, written
+from playrunner.text.written import written
 
 IMPORTS = ("import_tasks", "import_role")
 INCLUDES = ("include_tasks", "include_role")
@@ -61,17 +65,9 @@ def load_node(task: Any, place: Place, around: Surroundings) -> tuple[Node, ...]
     if any(word in task for word in ("rescue", "always")):
         raise BadInput('"rescue" and "always" need a "block" beside them', task.place())
     word, module = module_of_task(task, around.collections)
-    values = raw_arguments(task, word, module)
     if module.removeprefix("play.") in IMPORTS:
-        return _import(task, module, values, around)
-    return (replace(_load_step(task, module, values, around), action=_action(task, word)),)
-
-
-def _action(task: Located, word: str) -> str:
-    if word not in ("action", "local_action"):
-        return word
-    value = task[word]
-    return str(value["module"] if isinstance(value, dict) else str(value).partition(" ")[0])
+        return _import(task, module, raw_arguments(task, word, module), around)
+    return (_load_step(task, word, module, around),)
 
 
 def _load_block(task: Located, around: Surroundings) -> Block:
@@ -94,27 +90,24 @@ def _load_block(task: Located, around: Surroundings) -> Block:
     )
 
 
-def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Surroundings) -> Step:
-    cls, place = module_index.module_class(module), task.place()
-    include = module.removeprefix("play.") in INCLUDES
-    label = f'step "{task["name"]}": {module}' if task.get("name") else module
-    keywords = task_keywords.read_keywords(task)
+def _load_step(task: Located, word: str, module: str, around: Surroundings) -> Step:
+    place, include = task.place(), module.removeprefix("play.") in INCLUDES
+    task, keywords, problem = task_keywords.read_usable(task)
+    if problem and include:  # it would go on without the keyword
+        raise problem
     inherited = keywords.under(around.keywords)
-    refusal, whole = "", values.get(WHOLE, ())
-    values = {name: value for name, value in values.items() if name != WHOLE} if whole else values
+    values: Mapping[str, Any] = {}
+    whole: tuple[Any, ...] = ()
     try:
-        if not cls.takes_any and not whole:
-            given = _with_defaults(values, module, keywords, around)
-            values = _checked(given, values, cls, label, place)
-        elif external_modules.is_external(module):
-            external_modules.check_runnable(module, place)
-            values = _with_place(dict(_with_defaults(values, module, keywords, around)), values)
+        if problem:
+            raise problem
+        values, whole = _arguments(task, word, module, keywords, around)
         if include:
-            _look_inside(module, values, task.place(), around)
+            _look_inside(module, values, place, around)
     except BadInput as error:
         if not _may_be_meant(task, inherited, around, include):
             raise
-        refusal = error.result if isinstance(error, BadArgument) else str(error)
+        problem = error
     if "local_action" in task:
         keywords = replace(keywords, delegate_to="localhost")
     return Step(
@@ -133,7 +126,8 @@ def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Su
         retries=task.get("retries"),
         delay=task.get("delay", 5),
         notify=tuple(task_keywords.as_list(inherited.notify)),
-        refusal=refusal,
+        action=action_words(task[word])[0] if word in ACTIONS else word,
+        refusal=problem.result if isinstance(problem, BadArgument) else str(problem or ""),
         listen=tuple(str(topic) for topic in task_keywords.as_list(task.get("listen"))),
         changed_when=task.get("changed_when"),
         failed_when=task.get("failed_when"),
@@ -145,21 +139,23 @@ def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Su
     )
 
 
+def _arguments(
+    task: Located, word: str, module: str, keywords: Keywords, around: Surroundings
+) -> tuple[Mapping[str, Any], tuple[Any, ...]]:
+    """The checked arguments of a task, and the templates that give further ones."""
+    if module == module_index.CHOSEN:
+        return unchosen_arguments(task, word, around.collections), ()
+    values: Mapping[str, Any] = raw_arguments(task, word, module)
+    layers = (*around.keywords.module_defaults, *keywords.module_defaults)
+    label = f'step "{task["name"]}": {module}' if task.get("name") else module
+    return checked_arguments(values, module, layers, label, task.place())
+
+
 def _may_be_meant(task: Located, keywords: Keywords, around: Surroundings, include: bool) -> bool:
     """Whether a step that cannot work may be skipped, or is meant to fail: then it fails when its
     turn has come."""
     tolerated = not include and (keywords.ignore_errors or "failed_when" in task)
     return bool(keywords.when or tolerated or around.rescued or around.handlers)
-
-
-def _checked(
-    given: Mapping[str, Any], original: Mapping[str, Any], cls: type[Module], label: str, at: Place
-) -> Mapping[str, Any]:
-    """The arguments under their own names; literal ones can be converted to their types."""
-    values = _with_place(arguments.checked_names(cls, given, label, at), original)
-    literals = {name: value for name, value in values.items() if _literal(value)}
-    arguments.converted(cls, literals, label, at)
-    return values
 
 
 def _look_inside(
@@ -168,7 +164,7 @@ def _look_inside(
     """Check an include with a literal name before a host is touched; a missing file is no error,
     since the include may never be reached."""
     name = str(values["file" if module == "play.include_tasks" else "name"])
-    if (module, name) in around.inside or not all(map(_literal, values.values())):
+    if (module, name) in around.inside or not all(map(is_literal, values.values())):
         return
     apart = replace(
         around,
@@ -185,43 +181,6 @@ def _look_inside(
         load_step_file(path, apart)
     elif around.import_role:
         around.import_role(values, place, apart)
-
-
-def _with_defaults(
-    own: Mapping[str, Any], module: str, keywords: Keywords, around: Surroundings
-) -> Mapping[str, Any]:
-    result: dict[str, Any] = {}
-    for layer in (*around.keywords.module_defaults, *keywords.module_defaults):
-        for name, values in layer.items():
-            if isinstance(values, dict) and _names_module(str(name), module):
-                result.update(values)
-    return {**result, **own} if result else own
-
-
-def _names_module(name: str, module: str) -> bool:
-    if name.startswith("group/"):
-        return external_modules.in_group(name, module)
-    return module_index.canonical(name) == module
-
-
-def _with_place(named: dict[str, Any], original: Mapping[str, Any]) -> Mapping[str, Any]:
-    if isinstance(original, Located):
-        located = Located(named)
-        located.file, located.line, located.key_lines = (
-            original.file,
-            original.line,
-            original.key_lines,
-        )
-        return located
-    return named
-
-
-def _literal(value: Any) -> bool:
-    if isinstance(value, dict):
-        return all(_literal(inner) for inner in value.values())
-    if isinstance(value, list):
-        return all(_literal(inner) for inner in value)
-    return not is_template(value)
 
 
 def _name(task: Located) -> str:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from playrunner.errors import BadInput, Place
+from playrunner.errors import BadArgument, BadInput, Place
 from playrunner.playbook import arguments, external_modules, module_index
 from playrunner.playbook import keywords as task_keywords
-from playrunner.playbook.freeform import command_and_pairs, pairs
+from playrunner.playbook.freeform import (
+    command_and_pairs,
+    pairs_and_rest,
+    without_continuations,
+    words,
+)
 from playrunner.project import program
 from playrunner.text.did_you_mean import nearest
 from playrunner.text.documents import Located
 from playrunner.text.written import all_written, is_template, written
 
 WHOLE = "_variable_params"  # templates that give all arguments of a task
+ACTIONS = ("action", "local_action")
 _WHOLE_TEMPLATE = re.compile(r"\{\{(?:(?!\}\}).)*\}\}", re.DOTALL)
 
 
@@ -26,9 +32,7 @@ def module_of_task(task: Located, in_collections: tuple[str, ...] = ()) -> tuple
         for word in task
         if word not in task_keywords.STEP and not str(word).startswith("with_")
     ]
-    for word in ("action", "local_action"):
-        if word in task:
-            candidates.append(word)
+    candidates += [word for word in ACTIONS if word in task]
     for word in candidates:
         if word in task_keywords.REFUSED:
             raise BadInput(
@@ -37,7 +41,7 @@ def module_of_task(task: Located, in_collections: tuple[str, ...] = ()) -> tuple
     named = [
         word
         for word in candidates
-        if word in ("action", "local_action") or module_index.canonical(str(word), in_collections)
+        if word in ACTIONS or module_index.canonical(str(word), in_collections)
     ]
     if len(named) > 1:
         raise BadInput(
@@ -49,46 +53,70 @@ def module_of_task(task: Located, in_collections: tuple[str, ...] = ()) -> tuple
     if not named:
         raise BadInput('this task names no module; add one, such as "command: ..."', task.place())
     word = named[0]
-    if word in ("action", "local_action"):
-        text = (
-            str(task[word].get("module", ""))
-            if isinstance(task[word], dict)
-            else str(task[word] or "").partition(" ")[0]
-        )
-        name = module_index.canonical(text, in_collections)
-        if not name:
-            raise BadInput(_unknown_word(text, False), task.place(word))
-        return word, name
+    if word in ACTIONS:
+        name, _ = action_words(task[word])
+        if is_template(name):
+            return word, module_index.CHOSEN
+        return word, module_named(name, in_collections, task.place(word))
     return word, module_index.canonical(word, in_collections) or ""
+
+
+def module_named(name: str, in_collections: tuple[str, ...], place: Place) -> str:
+    """The full name of a module that is named by `action`."""
+    found = module_index.canonical(name, in_collections)
+    if not found:
+        raise BadInput(_unknown_word(name, False), place)
+    return found
+
+
+def action_words(value: Any) -> tuple[str, str]:
+    """The module that `action` names, and the rest of the line."""
+    text = str((value.get("module") if isinstance(value, dict) else value) or "").strip()
+    first = words(text)[:1]
+    if not first:
+        return "", ""
+    name, _, end = first[0]
+    return written(name), text[end:].strip()
 
 
 def raw_arguments(task: Located, word: str, module: str) -> dict[str, Any]:
     """The raw arguments, wherever the task has them: after the module's name, in one line, or under
     `args`."""
     value, cls, place = task[word], module_index.module_class(module), task.place(word)
-    if word in ("action", "local_action"):
-        value = (
-            {key: inner for key, inner in value.items() if key != "module"}
-            if isinstance(value, dict)
-            else str(value).partition(" ")[2].strip()
-        )
+    strongest: Any = {}
     extra = task.get("args") or {}
     if isinstance(extra, str) and is_template(extra):
         extra = {WHOLE: (extra,)}
     if not isinstance(extra, dict):
         raise BadInput("args takes a mapping of arguments", task.place("args"))
+    if word in ACTIONS:
+        line = action_words(value)[1]
+        if isinstance(value, dict):
+            strongest = value.get("args") or {}
+            others = {name: value[name] for name in value if name not in ("module", "args")}
+            extra = {**extra, **others}
+        value = line
+    if isinstance(strongest, str) and is_template(strongest):
+        extra = {**extra, WHOLE: (*extra.get(WHOLE, ()), strongest)}
+        strongest = {}
+    values = _values_of(value, cls, module, place)
+    if extra or strongest:
+        whole = (*extra.get(WHOLE, ()), *values.get(WHOLE, ()))
+        values = {**extra, **values, **strongest, **({WHOLE: whole} if whole else {})}
+    task_keywords.check_templates(values, place)
+    return values
+
+
+def _values_of(value: Any, cls: Any, module: str, place: Place) -> dict[str, Any]:
     if isinstance(value, str) and not cls.free_form and _WHOLE_TEMPLATE.fullmatch(value.strip()):
-        return {**extra, WHOLE: (*extra.get(WHOLE, ()), written(value.strip()))}
+        return {WHOLE: (written(value.strip()),)}
     values = all_written(_one_line(value, cls, module, place)) if isinstance(value, str) else value
     if values is None:
-        values = {}
+        return {}
     if isinstance(values, list) and cls.free_form:
-        values = {cls.free_form: values}
+        return {cls.free_form: values}
     if not isinstance(values, dict):
         raise BadInput(f"{module} takes a mapping of arguments, not {values!r}", place)
-    if extra:
-        values = {**extra, **values}
-    task_keywords.check_templates(values, place)
     return values
 
 
@@ -112,11 +140,29 @@ def _unknown_word(word: str, has_module: bool) -> str:
 
 def _one_line(text: str, cls: Any, module: str, place: Place) -> dict[str, Any]:
     if not cls.free_form:
-        return pairs(text, module, place) if text.strip() else {}
+        return _pairs(text, module, place)
     known = frozenset(arguments.fields(cls)) | frozenset(cls.aliases)
     if cls.free_form_only:
         return {cls.free_form: text.strip()}
     # Only commands may hold a word such as cmd=x that is not meant for the module.
     names = known if module.startswith("play.") else known - {cls.free_form}
+    text = without_continuations(text)
     command, named = command_and_pairs(text, names)
+    if module == "host.shell" and text.endswith("\n"):
+        command += "\n"
     return {**({cls.free_form: command} if command else {}), **named}
+
+
+def _pairs(text: str, module: str, place: Place) -> dict[str, Any]:
+    """The name=value words of a line; a template among them gives further arguments."""
+    named, rest = pairs_and_rest(text)
+    if not rest:
+        return named
+    if is_template(written(rest)):
+        return {**named, WHOLE: (written(rest),)}
+    raise BadArgument(
+        f"{module} takes name=value arguments; {rest.split()[0]!r} is neither",
+        place,
+        f"this task '{module.rpartition('.')[2]}' has extra params; the action"
+        f" '{module.rpartition('.')[2]}' does not support raw params: {rest}",
+    )

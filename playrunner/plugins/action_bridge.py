@@ -52,7 +52,7 @@ def run_action(
         )
         if found is None:
             raise BadInput(f'there is no action plugin "{task.name}"')
-        bridged = type("Bridged", (_Bridge, found), {"bridge_host": host})
+        bridged = _bridged(found, host)
         connection = _connection(host)
         plugin: Any = bridged(
             task=_task(task),
@@ -85,12 +85,47 @@ def run_action(
     return values
 
 
+def _bridged(found: type, host: Host) -> type:
+    return type("Bridged", (_Bridge, found), {"bridge_host": host})
+
+
+class _Loaders:
+    """Ansible's loaders for a plugin that runs other action plugins: those reach the host as it
+    does."""
+
+    def __init__(self, loaders: Any, host: Host) -> None:
+        self._loaders = loaders
+        self.action_loader = _ActionLoader(loaders.action_loader, host)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loaders, name)
+
+
+class _ActionLoader:
+    def __init__(self, loader: Any, host: Host) -> None:
+        self._loader, self._host = loader, host
+
+    def get(self, name: str, *args: Any, class_only: bool = False, **given: Any) -> Any:
+        found = self._loader.get(name, class_only=True)
+        if found is None or class_only:
+            return found and _bridged(found, self._host)
+        return _bridged(found, self._host)(*args, **given)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+
 class _Bridge:
     """Replaces what ActionBase does over a connection; comes before the plugin's own class."""
 
     bridge_host: Host
     _task: Any
     _connection: Any
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **given)
+        loaders = importlib.import_module("ansible.plugins.loader")
+        self._shared_loader_obj = _Loaders(loaders, self.bridge_host)
 
     def _execute_module(
         self,
@@ -203,6 +238,7 @@ def _connection(host: Host) -> Any:
         module_implementation_preferences=("",),
         get_option=lambda *_, **__: None,
         has_option=lambda *_: False,
+        is_pipelining_enabled=lambda *_, **__: True,
         put_file=host.put_file,
         _connected=True,
         connected=True,

@@ -13,8 +13,8 @@ from playrunner.model import Step
 from playrunner.playbook import arguments, external_modules, keyword_values, module_index
 from playrunner.run.external.external_request import external_arguments, without_omitted
 from playrunner.run.inflight import InFlightStep
+from playrunner.run.manager_variables import MANAGER_VARIABLES, take_manager
 from playrunner.run.run_state import RunState
-from playrunner.run.template_names import template_names
 from playrunner.run.whole_arguments import with_whole_arguments
 from playrunner.ssh.agent_code import AgentKey
 from playrunner.ssh.targets import (
@@ -28,6 +28,7 @@ from playrunner.text.written import DecryptedText, TemplateText, authored
 from playrunner.variables.host_memory import OMIT
 from playrunner.variables.origins import keyword, setting
 from playrunner.variables.scope import Scope, contains_template
+from playrunner.variables.template_names import template_names
 from playrunner.variables.templating import MISSING
 from playrunner.vault.envelope import is_encrypted
 
@@ -72,6 +73,8 @@ class HostRequests:
                 values[name] = value
         if cls.takes_any:
             return {str(templar.render(name, scope)): value for name, value in values.items()}
+        if step.module in MANAGER_VARIABLES:
+            take_manager(values, step.module, scope)
         missing = [name for name in arguments.required(cls) if name not in values]
         if missing:
             raise StepFailed(arguments.missing_text(missing, cls))
@@ -150,7 +153,9 @@ class HostRequests:
             settings = {
                 name: values[name] for name in TEMPLATE_SETTINGS if values.get(name) is not None
             }
-            inner = scope.inner(template_names(path, str(values["src"]), str(values["dest"])))
+            managed = scope.given("ansible_managed") is not MISSING
+            names = template_names(path, str(values["src"]), str(values["dest"]), managed)
+            inner = scope.inner(names)
             text = self._shared.text_of(path)
             content = scope.run_vars.templar.render_file(text, inner, name=str(path), **settings)
             values["content"] = DecryptedText(content, "") if is_encrypted(text) else content

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from playrunner.errors import HostUnreachable, Interrupted, PlayrunnerError, of_a_full_machine
 from playrunner.model import AFTER_ITS_INCLUDES, Block, Keywords, Node, Position, Step, steps_of
+from playrunner.playbook import module_index
 from playrunner.results import Result
 from playrunner.run import step_traits
 from playrunner.run.batch import (
@@ -19,6 +20,7 @@ from playrunner.run.batch import (
     PlayEnded,
 )
 from playrunner.run.control.blocks import run_block
+from playrunner.run.control.chosen_module import with_chosen_module
 from playrunner.run.control.handlers import Handlers
 from playrunner.run.control.include_step import run_include
 from playrunner.run.control.meta_step import run_meta
@@ -171,6 +173,8 @@ class HostRun:
             return
         self.pending.position = step.position
         self.batch.starts(self.host, step.position)
+        if step.module == module_index.CHOSEN:
+            step = with_chosen_module(step, self.scopes.of_step(step))
         self.pending.files.pass_step(step)
         if self._meets_others(step):
             self._finish_before_waiting()

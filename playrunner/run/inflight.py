@@ -50,6 +50,7 @@ class LoopItem:
     scope: Scope
     local: Mapping[str, Any] = field(default_factory=dict)
     label: str = ""
+    label_reads_result: bool = False  # it is rendered once the item's result is known
     agent_request: AgentRequest | None = None
     values: dict[str, Any] | None = None  # known, or fetched from the agent
     attempts: int = 1

@@ -16,6 +16,7 @@ from playrunner.run.background import Background, BackgroundWaiter
 from playrunner.run.batch import Batch
 from playrunner.run.control.conditions import NO_TRACEBACK, apply_result_conditions
 from playrunner.run.control.controller_files import ControllerFiles
+from playrunner.run.control.failure_values import failure_values
 from playrunner.run.control.handlers import Handlers
 from playrunner.run.fact_names import FACT_LAYERS, filter_facts
 from playrunner.run.inflight import InFlightStep
@@ -150,9 +151,8 @@ class PendingSteps(Waiter):
                 else:
                     inflight.wait(self.dispatcher)
             except (HostUnreachable, StepFailed) as error:
-                word = "unreachable" if isinstance(error, HostUnreachable) else "failed"
                 for item in inflight.items:
-                    item.values = item.values or {word: True, "changed": False, "msg": str(error)}
+                    item.values = item.values or failure_values(error)
             if not inflight.done:
                 self.process_result(inflight)
             self._stop_on(inflight)

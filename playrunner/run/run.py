@@ -105,7 +105,7 @@ def _run(
     from playrunner.output.report import Report
     from playrunner.record.inventory_lock import inventory_lock
     from playrunner.record.ledger import Ledger
-    from playrunner.run.control.warnings import warn_of_refusals
+    from playrunner.run.control.warnings import warn_of_refusals, warn_of_repeated_keys
     from playrunner.run.execute import Execution
     from playrunner.run.external.callbacks import open_callbacks
     from playrunner.run.rollback import roll_back
@@ -115,6 +115,7 @@ def _run(
         gc.freeze()  # imported modules stay; only objects of the run itself are worth collecting
         gc.enable()
     report = reported_by(options) if reported_by else Report(options)
+    warn_of_repeated_keys(report.print_note)
     warn_of_refusals(plays, report.print_note)
     locked = inventory_lock(inventory.files, command, not options.no_wait, report.print_note)
     with locked if options.lock else nullcontext():

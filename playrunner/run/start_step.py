@@ -7,7 +7,6 @@ from typing import Any
 
 from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import (
-    BadArgument,
     BadInput,
     HostUnreachable,
     NotYet,
@@ -21,6 +20,7 @@ from playrunner.run.async_jobs import AsyncJobs
 from playrunner.run.background import side_by_side
 from playrunner.run.batch import Batch
 from playrunner.run.control.conditions import satisfied
+from playrunner.run.control.failure_values import failure_values
 from playrunner.run.control.loops import loop_items
 from playrunner.run.controller_step import ControllerSteps
 from playrunner.run.host_request import HostRequests, delegate
@@ -180,7 +180,8 @@ class StepStarter:
                 self.batch.sleep(min(delay, MOST_DELAY_SECONDS))
         assert item.values is not None
         item.attempts = most
-        item.values["failed"] = True
+        # Where there is a failed_when, it decides also after the last attempt.
+        item.values["failed"] = bool(item.values.get("failed_when_result", True))
 
     def _wait(self, inflight: InFlightStep, item: LoopItem) -> None:
         try:
@@ -208,6 +209,8 @@ class StepStarter:
                 }
             elif step.refusal and step.module not in ("play.include_tasks", "play.include_role"):
                 raise StepFailed(step.refusal)
+            elif step.async_seconds and step.module == "host.script":
+                raise StepFailed("This action (script) does not support async.")
             elif self.shared.survey and self.shared.survey.skips(step):
                 item.values = {**NOT_SURVEYED, **item.local}
             elif module_index.runs_on_host(step.module):
@@ -247,15 +250,14 @@ class StepStarter:
 
     def _problem(self, error: PlayrunnerError, step: Step, scope: Scope) -> dict[str, Any]:
         if isinstance(error, HostUnreachable):
-            return {"unreachable": True, "changed": False, "msg": str(error)}
+            return failure_values(error)
         if self.shared.survey and isinstance(error, (NotYet, UndefinedVariable)):
             # It depends on a resource that does not exist, so it does not exist either.
             return {**NOT_SURVEYED, "absent": True}
         if isinstance(error, NotYet) and self.shared.options.check:
             return {"unknown": True, "changed": False, "msg": str(error)}
         if isinstance(error, (BadInput, UndefinedVariable, StepFailed, NotYet)):
-            message = error.result if isinstance(error, BadArgument) else str(error)
-            return {"failed": True, "changed": False, "msg": message}
+            return failure_values(error)
         raise error
 
     def _fence(self, inflight: InFlightStep) -> None:

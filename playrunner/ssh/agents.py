@@ -8,7 +8,13 @@ import threading
 import time
 from typing import Any
 
-from playrunner.errors import HostUnreachable, Interrupted, PlayrunnerError, StepFailed
+from playrunner.errors import (
+    HostUnreachable,
+    Interrupted,
+    NoInterpreter,
+    PlayrunnerError,
+    StepFailed,
+)
 from playrunner.playbook import module_index
 from playrunner.project import program
 from playrunner.ssh import replies
@@ -262,10 +268,10 @@ def _did_not_start(key: AgentKey, channel: Channel) -> Exception:
         )
     if status == NO_PYTHON:
         python = key.target.python or "python3"
-        return StepFailed(
+        return NoInterpreter(
             f'{host} has no {python}; install it ("{program()} run {host} --module raw --args ..."'
-            " works"
-            " without it), or set ansible_python_interpreter"
+            " works without it), or set ansible_python_interpreter",
+            python,
         )
     return HostUnreachable(
         f"{host}: the agent did not start (status {status}): {last_lines(stderr)}"

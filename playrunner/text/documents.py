@@ -33,6 +33,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
+MOST_REPEATED = 100  # of which a user is told
+# Keys that a mapping of a file has twice, of which the last counts; said when a run starts
+repeated_keys: dict[Place, str] = {}
+
+
 class Located(dict[Any, Any]):
     """A mapping that remembers its file, its first line and the line of each key."""
 
@@ -42,6 +47,12 @@ class Located(dict[Any, Any]):
 
     def place(self, key: object = None) -> Place:
         return Place(self.file, self.key_lines.get(key, self.line))
+
+    def with_items(self, items: dict[Any, Any]) -> Located:
+        """Other items at the same place."""
+        other = Located(items)
+        other.file, other.line, other.key_lines = self.file, self.line, self.key_lines
+        return other
 
 
 def parse_yaml(text: str, file: str, plain: bool = False) -> Any:
@@ -174,12 +185,18 @@ def _documents(text: str, file: str, plain: bool) -> list[tuple[Any, int]]:
         if plain:
             return list(yaml_values.documents(text, _plain_mapping, tags))
         # The author's own text: never read what a host or a service gave in this way.
-        found = list(yaml_values.documents(text, partial(_located, file), tags, _authors_text))
+        located, repeated = partial(_located, file), partial(_note_repeated, file)
+        found = list(yaml_values.documents(text, located, tags, _authors_text, repeated))
         if VAULT_KEY in text and text.lstrip()[:1] in ("{", "["):  # JSON has no tags
             found = [(_with_encrypted(value), line) for value, line in found]
         return found
     except Unreadable as error:
         raise BadInput(error.problem, Place(file, error.line)) from None
+
+
+def _note_repeated(file: str, key: Any, line: int) -> None:
+    if len(repeated_keys) < MOST_REPEATED:
+        repeated_keys[Place(file, line)] = str(key)
 
 
 def _authors_text(text: str, is_key: bool) -> str:

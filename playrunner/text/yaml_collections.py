@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 PREFIX = "tag:yaml.org,2002:"
+UNSAFE = "!unsafe"  # no text inside is a template
 
 
 class Unreadable(ValueError):
@@ -48,7 +50,7 @@ def merge(into: dict[Any, Any], merges: list[dict[Any, Any]]) -> None:
 
 def check_collection_tag(tag: str | None, is_mapping: bool, line: int) -> None:
     known = ("map", "set") if is_mapping else ("seq", "omap", "pairs")
-    if tag and tag != "!" and tag not in {PREFIX + name for name in known}:
+    if tag and tag not in ("!", UNSAFE) and tag not in {PREFIX + name for name in known}:
         kind = "a mapping" if is_mapping else "a list"
         raise Unreadable(f'not valid YAML: {kind} cannot have the tag "{shown_tag(tag)}"', line)
 
@@ -62,6 +64,17 @@ def collection(tag: str, value: Any, line: int) -> Any:
                 f"not valid YAML: {shown_tag(tag)} takes a list of mappings with one key each", line
             )
         return [pair for each in value for pair in each.items()]
+    return value
+
+
+def with_texts(value: Any, made: Callable[[str, int], Any], line: int) -> Any:
+    """A mapping or list whose texts are made anew, all the way down."""
+    if isinstance(value, str):
+        return made(str(value), line)
+    if isinstance(value, dict):
+        value.update({key: with_texts(inner, made, line) for key, inner in value.items()})
+    elif isinstance(value, list):
+        value[:] = [with_texts(inner, made, line) for inner in value]
     return value
 
 

@@ -9,6 +9,7 @@ import yaml
 
 from playrunner.text.yaml_collections import (
     PREFIX,
+    UNSAFE,
     Unreadable,
     as_key,
     check_collection_tag,
@@ -16,6 +17,7 @@ from playrunner.text.yaml_collections import (
     merge,
     mergeable,
     shown_tag,
+    with_texts,
 )
 
 # The C parser reads a playbook about ten times faster; the pure one is there on every machine.
@@ -42,10 +44,15 @@ Tag = Callable[[str, int], Any]  # the scalar's text and its line to its value
 NewMapping = Callable[[int], dict[Any, Any]]
 # A text, and whether it is a mapping's key, to the value it is kept as
 NewText = Callable[[str, bool], Any]
+Repeated = Callable[[Any, int], None]  # is told of a key that a mapping has twice, and its line
 
 
 def documents(
-    text: str, new_mapping: NewMapping, tags: Mapping[str, Tag], new_text: NewText | None = None
+    text: str,
+    new_mapping: NewMapping,
+    tags: Mapping[str, Tag],
+    new_text: NewText | None = None,
+    repeated: Repeated | None = None,
 ) -> Iterator[Any]:
     """The value of each document in a text, with the line it starts on."""
     line = 1
@@ -55,7 +62,7 @@ def documents(
             kind = type(event)
             line = event.start_mark.line + 1
             if kind is yaml.DocumentStartEvent:
-                builder = _Builder(new_mapping, tags, new_text)
+                builder = _Builder(new_mapping, tags, new_text, repeated)
             elif kind is yaml.DocumentEndEvent:
                 assert builder is not None  # a document ends after it has begun
                 yield builder.root, line
@@ -124,9 +131,14 @@ class _Builder:
     """One document while its events come in."""
 
     def __init__(
-        self, new_mapping: NewMapping, tags: Mapping[str, Tag], new_text: NewText | None
+        self,
+        new_mapping: NewMapping,
+        tags: Mapping[str, Tag],
+        new_text: NewText | None,
+        repeated: Repeated | None,
     ) -> None:
         self.root: Any = None
+        self._repeated = repeated
         self._new_mapping, self._tags, self._new_text = new_mapping, tags, new_text
         self._open: list[_Open] = []
         # Value and size; None while it is open
@@ -231,7 +243,9 @@ class _Builder:
         value = closed.value
         if closed.merges:
             merge(value, closed.merges)
-        if closed.tag:
+        if closed.tag == UNSAFE:
+            value = with_texts(value, self._tags[UNSAFE], closed.line)
+        elif closed.tag:
             value = collection(closed.tag, value, closed.line)
         if closed.anchor:
             self._anchors[closed.anchor] = (value, self._size - closed.size_before)
@@ -250,6 +264,8 @@ class _Builder:
             into.merges = [*mergeable(value, line), *(into.merges or ())]
             into.key = _NO_KEY
         else:
+            if self._repeated is not None and into.key in into.value:
+                self._repeated(into.key, into.key_line)
             into.value[into.key] = value
             if into.key_lines is not None:
                 into.key_lines[into.key] = into.key_line

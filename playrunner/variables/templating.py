@@ -37,6 +37,7 @@ from playrunner.variables.filters.vault import decrypted
 from playrunner.variables.lookups.lookups import LOOKUPS, LookupFunctions
 from playrunner.variables.template_compiler import TemplateCompiler, short
 from playrunner.variables.template_header import HEADER, header_settings
+from playrunner.variables.template_names import template_names
 from playrunner.variables.template_scope import Scope
 
 __all__ = ["MISSING", "Scope", "Templar", "default_templar", "is_template"]
@@ -246,7 +247,8 @@ class Templar:
         template_vars: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> list[Any]:
-        inner = Overlay(scope, template_vars) if template_vars else scope
+        given = template_vars or {}
+        managed = "ansible_managed" in given or scope.lookup("ansible_managed") is not MISSING
         settings = {
             "trim_blocks": True,
             **{key: value for key, value in options.items() if key != "convert_data"},
@@ -254,6 +256,7 @@ class Templar:
         texts = []
         for term in terms:
             path = scope.find(str(term), "templates")
+            inner = Overlay(scope, {**template_names(path, str(term), None, managed), **given})
             texts.append(
                 self._file(
                     path.read_text(encoding="utf-8"), inner, str(path), settings, (path.parent,)

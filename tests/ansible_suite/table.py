@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from . import sources
+from .reasons import REASONS
 from .score import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "ansible-differences.md"
@@ -44,7 +45,9 @@ def _table(results: dict[str, dict[str, Any]]) -> str:
         if entry["kind"] == "role":
             if entry["playrunner"]["status"] != "pass":
                 own = entry["playrunner"]
-                lines.append(f"| {name} | {own['status']} | {_cell(own['reason'])} |")
+                behind = f" ({REASONS[name]})" if name in REASONS else ""
+                reason = f"{_cell(own['reason'])}{behind}"
+                lines.append(f"| {name} | {own['status']} | {reason} |")
             continue
         calls = _calls(entry)
         for status, number, reason in calls:

@@ -199,4 +199,6 @@ def test_a_host_without_python_gets_a_clear_error_and_raw_still_works(
 
     assert outcome.code == 2
     assert outcome.result("node1", "bare")["values"]["stdout"].strip() == "still here"
-    assert "has no /nowhere/python3" in outcome.result("node1", "needs python")["values"]["msg"]
+    failed = outcome.result("node1", "needs python")["values"]
+    assert failed["msg"] == "The module interpreter '/nowhere/python3' was not found."
+    assert "has no /nowhere/python3; install it" in failed["warnings"][0]

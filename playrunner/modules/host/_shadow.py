@@ -42,3 +42,15 @@ def day(text: str) -> str:
 def day_of(seconds: float) -> str:
     """The day on which a moment falls; nothing when it is negative, which means never."""
     return "" if seconds < 0 else time.strftime("%Y-%m-%d", time.gmtime(seconds))
+
+
+def looks_hashed(text: str) -> bool:
+    """Whether a text can be what /etc/shadow has for a password."""
+    import re
+
+    parts = text.split("$")
+    if len(parts) == 1:
+        return len(text) == 13  # DES
+    length = {"1": 22, "5": 43, "6": 86}.get(parts[1], len(parts[-1]))
+    letters = re.fullmatch(r"[./0-9A-Za-z=]+", parts[-1])
+    return len(parts) >= 4 and bool(letters) and len(parts[-1]) == length

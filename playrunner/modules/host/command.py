@@ -34,11 +34,12 @@ class Command(Guarded):
     def check(cls, arguments: dict[str, Any]) -> Optional[str]:
         given = [name for name in ("cmd", "argv") if arguments.get(name)]
         if len(given) == 2:
-            return "cmd and argv say the same thing in two ways; give one of them"
+            return "parameters are mutually exclusive: cmd|argv; give one of them"
         return (
             None
             if given
-            else "nothing to run; write the command after the module's name, or give cmd or argv"
+            else "one of the following is required: cmd, argv, or the command after the module's"
+            " name"
         )
 
     def guard(self, ctx: HostContext) -> dict[str, Any] | None:
@@ -47,7 +48,10 @@ class Command(Guarded):
 
     def act(self, ctx: HostContext) -> dict[str, Any]:
         if self.executable:
-            ctx.warn(f"command uses no shell, so executable ({self.executable}) has no effect")
+            ctx.warn(
+                f"executable ({self.executable}) has no effect: command uses no shell, so it is no"
+                " longer supported there; see the module shell"
+            )
         arguments = self.words()
         command = (
             [expanded_argument(word) for word in arguments]

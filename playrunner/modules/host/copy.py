@@ -15,6 +15,7 @@ from playrunner.modules.host._paths import (
     first_missing,
     kind_of,
     look,
+    make_folders,
     mode_state,
     remove_folders,
     replacing,
@@ -122,6 +123,10 @@ class Copy(Delivered):
         pieces = {piece["path"]: piece for piece in self._pieces(ctx)}
         targets = after["below"]
         going = {name for name, state in targets.items() if state is None}
+        folder = os.path.dirname(ctx.memory["path"])
+        if self.remote_src and going != set(targets) and not os.path.isdir(folder):
+            # The copied folder has its own mode; those above it are made as usual.
+            make_folders(folder, mode_state(self.directory_mode, None, "directory"))
         # What goes, goes from the inside out; what comes, comes from the outside in.
         for name in sorted(going, reverse=True) + [
             name for name in pieces if name in targets and name not in going

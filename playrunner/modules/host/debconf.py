@@ -52,6 +52,11 @@ class Debconf(Module):
         asked = [arguments.get(name) is not None for name in ("question", "vtype", "value")]
         if any(asked) and not all(asked):
             return "parameters are required together: question, vtype, value"
+        value = arguments.get("value")
+        if arguments.get("vtype") == "multiselect" and isinstance(value, list):
+            other = next((item for item in value if not isinstance(item, str)), None)
+            if other is not None:
+                return f"Invalid value provided for 'multiselect': {other!r} is no text; quote it"
         return None
 
     def observe(self, ctx: HostContext) -> State | None:

@@ -45,6 +45,7 @@ class File(Placed):
     modification_time: str | None = None  # preserve, now, or a time
     access_time_format: str = "%Y%m%d%H%M.%S"  # how access_time is written
     modification_time_format: str = "%Y%m%d%H%M.%S"  # how modification_time is written
+    _diff_peek: bool | None = None  # given by action plugins of Ansible that only look
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> Optional[str]:
@@ -86,8 +87,8 @@ class File(Placed):
 
     def desired(self, ctx: HostContext, current: Optional[State]) -> Optional[State]:
         path, state = self._place()
-        if state == "absent":
-            return None
+        if state == "absent" or self._diff_peek is not None:
+            return current if self._diff_peek is not None else None
         existing = None if current is None or current["kind"] == "absent" else current
         kinds = {
             "link": self._link,

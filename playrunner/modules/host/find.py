@@ -67,6 +67,7 @@ class Find(Probe):
                 problem = search.skipped[folder] = f"'{folder}' is not a directory"
                 ctx.warn(f"Skipped '{folder}' path due to this access issue: {problem}")
                 continue
+            search.top = folder
             for path in search.walk(folder, 1):
                 shown = search.chosen(path)
                 if shown:
@@ -99,6 +100,7 @@ class _Search:
         self.patterns = [_matcher(pattern, find.use_regex) for pattern in find.patterns]
         self.excludes = [_matcher(pattern, find.use_regex) for pattern in find.excludes or ()]
         self.examined = 0
+        self.top = ""  # the folder of `paths` that is searched now
         self.skipped = dict[str, str]()
 
     def walk(self, folder: str, depth: int) -> Iterator[str]:
@@ -185,9 +187,13 @@ class _Search:
                     return bool(pattern.search(file.read()))
                 return any(pattern.match(line) for line in file)
         except LookupError:
-            raise Failed(f"unknown encoding: {encoding}") from None
-        except UnicodeDecodeError as error:
-            self.skipped[path] = f"Failed to read the file {path} due to an encoding error: {error}"
+            self.skipped[self.top] = f"unknown encoding: {encoding}"
+            return False
+        except UnicodeDecodeError:
+            self.skipped[self.top] = (
+                f"Failed to read the file {path} due to an encoding error."
+                f" current encoding: {encoding}"
+            )
             return False
         except OSError as error:
             self.skipped[path] = str(error.strerror)

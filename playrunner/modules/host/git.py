@@ -11,7 +11,7 @@ from playrunner.modules.host._paths import expanded, remove
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Optional
 
     from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
@@ -22,7 +22,7 @@ class Git(Module):
 
     aliases = {"name": "repo", "gpg_whitelist": "gpg_allowlist"}
     repo: str  # where it comes from
-    dest: str  # where the copy is
+    dest: str | None = None  # where the copy is; not needed with clone: no
     version: str = "HEAD"  # a branch, a tag, a commit, or HEAD for the repository's main branch
     remote: str = "origin"  # what the copy calls the repository
     force: bool = False  # throw local changes away
@@ -47,6 +47,12 @@ class Git(Module):
     archive: str | None = None  # also pack the files into this .zip, .tar, .tar.gz or .tgz
     archive_prefix: str | None = None  # a folder that they have in there
 
+    @classmethod
+    def check(cls, arguments: dict[str, Any]) -> Optional[str]:
+        if not arguments.get("dest") and arguments.get("clone", True):
+            return "the destination directory must be specified unless clone=no"
+        return None
+
     @property
     def _git(self) -> str:
         remedy = "install it first, for instance with package: name=git"
@@ -54,10 +60,12 @@ class Git(Module):
 
     @property
     def _dest(self) -> str:
-        return expanded(self.dest)
+        return expanded(self.dest or "")
 
     def observe(self, ctx: HostContext) -> State | None:
-        if not os.path.exists(os.path.join(self._dest, "HEAD" if self.bare else ".git")):
+        if not self.dest or not os.path.exists(
+            os.path.join(self._dest, "HEAD" if self.bare else ".git")
+        ):
             return None
         return {
             "commit": self._commit_here(ctx),
@@ -286,15 +294,9 @@ class Git(Module):
         return ran
 
     def _environment(self) -> dict[str, str]:
-        from shlex import quote
+        from playrunner.modules.host._git_ssh import ssh_command
 
-        ssh = ["ssh", "-o", "BatchMode=yes"]
-        ssh += (
-            ["-i", quote(expanded(self.key_file)), "-o", "IdentitiesOnly=yes"]
-            if self.key_file
-            else []
+        command = ssh_command(
+            self.key_file, self.accept_hostkey, self.accept_newhostkey, self.ssh_opts
         )
-        ssh += ["-o", "StrictHostKeyChecking=no"] if self.accept_hostkey else []
-        ssh += ["-o", "StrictHostKeyChecking=accept-new"] if self.accept_newhostkey else []
-        command = " ".join([*ssh, self.ssh_opts or ""]).strip()
         return {"GIT_SSH_COMMAND": command, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}

@@ -7,7 +7,7 @@ from playrunner.modules.host._accounts import run_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Literal
+    from typing import Any, Literal, Optional
 
     from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
@@ -25,6 +25,12 @@ class Group(Module):
     local: bool = False  # use libuser's tools, where groups come from a directory service too
     gid_min: int | None = None  # the least number for a new group
     gid_max: int | None = None  # the highest number for a new group
+
+    @classmethod
+    def check(cls, arguments: dict[str, Any]) -> Optional[str]:
+        if arguments.get("non_unique") and arguments.get("gid") is None:
+            return "non_unique is True but all of the following are missing: gid"
+        return None
 
     def observe(self, ctx: HostContext) -> State | None:
         import grp

@@ -61,8 +61,8 @@ class KnownHosts(LinesOfFile):
         fresh = [
             entry for entry in self._wanted() if not any(self._same(entry, there) for there in ours)
         ]
-        # A line with another marker (@cert-authority, @revoked) is about another key.
-        replaced = {(entry.marker, entry.kind) for entry in fresh}
+        # Lines with a marker (@cert-authority, @revoked) add up: several authorities are trusted.
+        replaced = {(entry.marker, entry.kind) for entry in fresh if not entry.marker}
         kept = [
             entry.text
             for entry in entries
@@ -83,12 +83,22 @@ class KnownHosts(LinesOfFile):
 
     def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         return {
+            # With --diff or --rollback the state itself is wanted.
+            **({} if ctx.diff else self._texts(ctx)),
             **_paths.facts(self.file()),
             "name": self.name,
             "key": self.key,
             "path": self.file(),
             "hash_host": self.hash_host,
         }
+
+    def _texts(self, ctx: HostContext) -> dict[str, Any]:
+        """The diff as whole texts: a public file of a few lines."""
+        path, before = self.file(), ctx.memory["text"]
+        data = ctx.memory.get("data")
+        after = before if data is None else data.decode("utf-8", "surrogateescape")
+        texts = {"before": before, "after": after}
+        return {"diff": {"before_header": path, "after_header": path, **texts}}
 
 
 class Entry:

@@ -7,12 +7,13 @@ from playrunner.modules.host._packages import program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Literal
+    from typing import Any, Literal, Optional
 
     from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 _OWN = ("name", "state", "use")
+_MANAGERS = ("auto", "apt", "dnf", "dnf4", "dnf5", "yum")
 
 
 class Package(Module):
@@ -23,8 +24,7 @@ class Package(Module):
     name: list[Any]  # the packages, by the names this host's manager knows
     # installed, newest or gone
     state: Literal["present", "installed", "latest", "absent", "removed"] = "present"
-    # Which manager; auto finds out
-    use: Literal["auto", "apt", "dnf", "dnf4", "dnf5", "yum"] = "auto"
+    use: str = "auto"  # which manager: apt, dnf, dnf4, dnf5 or yum; auto finds out
     update_cache: bool | None = None  # fetch the package lists first
     allow_downgrade: bool | None = None  # an older version may replace a newer one
     autoremove: bool | None = None  # also remove what was installed for others only
@@ -46,6 +46,16 @@ class Package(Module):
     allowerasing: bool | None = None  # with dnf: packages in the way may be removed
     nobest: bool | None = None  # with dnf: an older version is good enough
     skip_broken: bool | None = None  # with dnf: leave out what cannot be installed
+
+    @classmethod
+    def check(cls, arguments: dict[str, Any]) -> Optional[str]:
+        use = arguments.get("use", "auto")
+        if use in _MANAGERS:
+            return None
+        known = ", ".join(_MANAGERS)
+        return (
+            f'Could not find a matching action for the "{use}" package manager; use takes {known}'
+        )
 
     def observe(self, ctx: HostContext) -> State | None:
         manager = self.use if self.use != "auto" else self._present()

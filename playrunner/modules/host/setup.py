@@ -117,7 +117,8 @@ def chosen_groups(subset: list[str]) -> set[str]:
     known = {*GROUPS, *LEAST, *PARTS, "all", "min"}
     names = [str(name).strip() for name in subset]
     for name in names:
-        if name.lstrip("!") not in known:
+        # An exclusion of what nobody knows excludes nothing.
+        if not name.startswith("!") and name not in known:
             raise Failed(
                 f"Bad subset '{name}' in gather_subset; it may hold {', '.join(sorted(known))}"
             )

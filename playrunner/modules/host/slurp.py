@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 
 from playrunner.hostside.module import Failed, Probe
 from playrunner.modules.host._content import read_bytes
@@ -27,14 +28,20 @@ class Slurp(Probe):
         import binascii
 
         source = expanded(self.src)
-        if not os.path.exists(source):
-            raise Failed(f"File not found: {source}")
-        if os.path.isdir(source):
+        try:
+            info = os.stat(source)
+        except FileNotFoundError:
+            raise Failed(f"File not found: {source}") from None
+        except PermissionError:
+            raise Failed(f"File is not readable: {source}") from None
+        except OSError as error:
+            raise Failed(f"Unable to slurp file: {source}: {error.strerror}") from None
+        if not os.access(source, os.R_OK):
+            raise Failed(f"File is not readable: {source}")
+        if stat.S_ISDIR(info.st_mode):
             raise Failed(
                 f"Source is a directory and must be a file: {source}; find lists what is in it"
             )
-        if not os.access(source, os.R_OK):
-            raise Failed(f"File is not readable: {source}")
         return {
             "content": binascii.b2a_base64(read_bytes(source), newline=False).decode(),
             "source": source,

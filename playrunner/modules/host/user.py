@@ -11,7 +11,8 @@ from playrunner.modules.host._accounts import (
     run_tool,
     shadow_columns,
 )
-from playrunner.modules.host._shadow import AGING, day_of, shadow_state
+from playrunner.modules.host._paths import expanded
+from playrunner.modules.host._shadow import AGING, day_of, looks_hashed, shadow_state
 from playrunner.modules.host._user_key import UserKey
 
 TYPE_CHECKING = False
@@ -99,6 +100,9 @@ class User(Module):
         if self.state == "absent":
             return None
         target: State = {key: getattr(self, key) for key in FLAGS if getattr(self, key) is not None}
+        for name in ("home", "shell"):
+            if target.get(name):
+                target[name] = expanded(target[name])
         if self.group is not None:
             target["group"] = group_number(self.group)
         if self.groups is not None:
@@ -256,11 +260,7 @@ class User(Module):
 
     def _warn_about_plain_text(self, ctx: HostContext) -> None:
         password = self.password or ""
-        if (
-            password not in ("", "*", "!")
-            and not (password.lstrip("!").startswith("$") and len(password) > 30)
-            and len(password.lstrip("!")) != 13
-        ):
+        if password not in ("", "*", "!") and not looks_hashed(password.lstrip("!")):
             ctx.warn(
                 "The input password appears not to have been hashed; give what is to stand in"
                 " /etc/shadow, for instance made with the password_hash filter"

@@ -11,6 +11,7 @@ from playrunner.inventory.inventory import Inventory
 from playrunner.run.context import Context
 from playrunner.text.written import Written
 
+_WITH_PORT = re.compile(r"(?:\[(?P<bracketed>[^]]+)\]|(?P<plain>[^:\[\]]+)):(?P<port>\d{1,5})")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
@@ -29,6 +30,7 @@ class AddHost(Probe):
         )
         if not name:
             raise Failed('add_host needs the argument "name"')
+        name = _without_port(name, variables)
         groups: list[str] = []
         for word in ("groups", "group", "groupname"):
             value = variables.pop(word, None)
@@ -55,6 +57,16 @@ class AddHost(Probe):
             "changed": new,
             "add_host": {"host_name": str(name), "groups": groups, "host_vars": variables},
         }
+
+
+def _without_port(name: Any, variables: dict[str, Any]) -> Any:
+    """The name of `host:port` and `[address]:port`; the port becomes a variable."""
+    found = _WITH_PORT.fullmatch(name) if isinstance(name, str) else None
+    if not found:
+        return name
+    variables.setdefault("ansible_ssh_port", int(found["port"]))
+    host = found["bracketed"] or found["plain"]
+    return Written(host) if isinstance(name, Written) else host
 
 
 def _check_names(name: Any, groups: list[Any], inventory: Inventory) -> None:

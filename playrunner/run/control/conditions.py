@@ -13,6 +13,8 @@ _WITHOUT_CONDITIONS = ("skipped", "unreachable", "unknown", "passed")
 def apply_result_conditions(inflight: InFlightStep, item: LoopItem) -> None:
     """Apply `changed_when` and `failed_when`, once."""
     step, values = inflight.step, item.values
+    if item.label_reads_result and values is not None:
+        _set_label(inflight, item)
     if item.conditions_applied or values is None or any(map(values.get, _WITHOUT_CONDITIONS)):
         return
     item.conditions_applied = True
@@ -50,6 +52,19 @@ def satisfied(inflight: InFlightStep, item: LoopItem) -> bool:
     except PlayrunnerError as error:
         item.values.update(failed=True, msg=str(error))
         return False
+
+
+def _set_label(inflight: InFlightStep, item: LoopItem) -> None:
+    """Render a label that reads the item's own result; without it the item fails."""
+    item.label_reads_result = False
+    loop, scope = inflight.step.loop, _with_result(inflight, item)
+    assert loop is not None and item.values is not None
+    try:
+        item.label = str(scope.run_vars.templar.render(loop.label, scope))
+        inflight.labelled(item)
+    except PlayrunnerError as error:
+        item.values.pop("skipped", None)
+        item.values.update(failed=True, msg=str(error))
 
 
 def _with_result(inflight: InFlightStep, item: LoopItem) -> Scope:

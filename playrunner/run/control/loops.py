@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from playrunner.errors import Place, StepFailed
+from playrunner.errors import Place, StepFailed, UndefinedVariable
 from playrunner.model import Loop
 from playrunner.playbook import keyword_values
 from playrunner.run.inflight import LoopItem
 from playrunner.text.written import authored, is_template
 from playrunner.variables.scope import Scope
+
+_SKIPPING_UNDEFINED = ("first_found", "ansible.builtin.first_found")
 
 
 def loop_items(
@@ -39,7 +41,10 @@ def items_of(loop: Loop, scope: Scope) -> list[Any]:
 
 
 def _items(loop: Loop, scope: Scope) -> list[Any]:
-    value = scope.run_vars.templar.render(loop.source, scope)
+    if loop.lookup in _SKIPPING_UNDEFINED and isinstance(loop.source, list):
+        value: Any = list(_defined(loop.source, scope))
+    else:
+        value = scope.run_vars.templar.render(loop.source, scope)
     if loop.lookup is None:
         if not isinstance(value, (list, tuple)):
             raise StepFailed(
@@ -49,6 +54,16 @@ def _items(loop: Loop, scope: Scope) -> list[Any]:
     from playrunner.variables.lookups.lookups import run_lookup
 
     return run_lookup(loop.lookup, value if isinstance(value, list) else [value], scope)
+
+
+def _defined(sources: list[Any], scope: Scope) -> Iterator[Any]:
+    """The entries that can be rendered: files that are named after a fact which not every host has
+    are passed over."""
+    for source in sources:
+        try:
+            yield scope.run_vars.templar.render(source, scope)
+        except UndefinedVariable:
+            continue
 
 
 def _loop_items(
@@ -63,7 +78,8 @@ def _loop_items(
             local["ansible_index_var"] = loop.index_var
         seen = {**local, "ansible_loop": _extended(items, number)} if loop.extended else local
         inner = scope.inner(seen)
-        yield LoopItem(inner, local, _label(loop, item, inner))
+        label = _label(loop, item, inner)
+        yield LoopItem(inner, local, str(item) if label is None else label, label is None)
 
 
 def _extended(items: list[Any], number: int) -> dict[str, Any]:
@@ -85,5 +101,11 @@ def _extended(items: list[Any], number: int) -> dict[str, Any]:
     return variables
 
 
-def _label(loop: Loop, item: Any, scope: Scope) -> str:
-    return str(item if loop.label is None else scope.run_vars.templar.render(loop.label, scope))
+def _label(loop: Loop, item: Any, scope: Scope) -> str | None:
+    """The label of an item; None where it may read the item's own result."""
+    if loop.label is None:
+        return str(item)
+    try:
+        return str(scope.run_vars.templar.render(loop.label, scope))
+    except UndefinedVariable:
+        return None

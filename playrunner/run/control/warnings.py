@@ -1,10 +1,14 @@
-"""Warnings before a run: steps that cannot work, but may never be reached or are meant to fail."""
+"""Warnings before a run: keys that are written twice, and steps that cannot work, but may never be
+reached or are meant to fail."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from playrunner.config.ansible_config import ansible_config
+from playrunner.errors import BadInput
 from playrunner.model import Play, steps_of
+from playrunner.text.documents import repeated_keys
 
 
 def warn_of_refusals(plays: Sequence[Play], warn: Callable[[str], None]) -> None:
@@ -12,4 +16,18 @@ def warn_of_refusals(plays: Sequence[Play], warn: Callable[[str], None]) -> None
         for nodes in (*play.sections, play.handlers):
             for step in steps_of(nodes):
                 if step.refusal:
-                    warn(f"warning: {step.refusal}; the step fails if it is reached")
+                    where = "" if str(step.place.file) in step.refusal else f"{step.place}: "
+                    warn(f"warning: {where}{step.refusal}; the step fails if it is reached")
+
+
+def warn_of_repeated_keys(warn: Callable[[str], None]) -> None:
+    """A key that a mapping has twice: the first value is lost. `duplicate_dict_key` of ansible.cfg
+    says whether that is an error."""
+    how = ansible_config().get("duplicate_dict_key", "warn")
+    for place, key in repeated_keys.items():
+        message = f"Found duplicate mapping key {key!r}"
+        if how == "error":
+            raise BadInput(f"{message}; remove one of them", place)
+        if how == "warn":
+            warn(f"warning: {message} at {place}; the last one counts")
+    repeated_keys.clear()

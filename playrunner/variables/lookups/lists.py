@@ -61,10 +61,14 @@ def subelements(terms: list[Any], _scope: object) -> list[Any]:
         raise ValueError(
             "the optional third item must be a dict with flags; the only one is skip_missing"
         )
-    skip_missing = bool(flags.get("skip_missing"))
+    skip_missing = str(flags.get("skip_missing", False)).lower() in ("true", "yes", "on", "1")
     keys = str(terms[1]).split(".")
     rows: list[Any] = []
+    if isinstance(terms[0], Mapping) and terms[0].get("skipped", False) is not False:
+        return []  # the result of a skipped step
     for item in terms[0].values() if isinstance(terms[0], Mapping) else terms[0]:
+        if isinstance(item, Mapping) and item.get("skipped", False) is not False:
+            continue
         members = _inner(item, keys, skip_missing)
         if members is None:
             continue
@@ -78,6 +82,8 @@ def _inner(item: Any, keys: list[str], skip_missing: bool) -> list[Any] | None:
     members = item
     for key in keys:
         if not isinstance(members, Mapping):
+            if skip_missing:
+                return None
             raise ValueError(f"the key {key!r} should point to a dictionary, got {members!r}")
         if key not in members:
             if skip_missing:
@@ -88,6 +94,8 @@ def _inner(item: Any, keys: list[str], skip_missing: bool) -> list[Any] | None:
             )
         members = members[key]
     if not isinstance(members, list):
+        if skip_missing and members is None:
+            return None
         raise ValueError(f"the key {keys[-1]!r} should point to a list, got {members!r}")
     return members
 

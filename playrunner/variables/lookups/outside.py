@@ -56,8 +56,12 @@ def first_found(
         if isinstance(term, Mapping):
             skip = skip or bool(term.get("skip"))
             names, folders = _names(term.get("files", ())), _names(term.get("paths", ()))
+        elif isinstance(term, str):
+            names, folders = [term], _names(paths)
         else:
-            names, folders = [str(term)], _names(paths)
+            raise TypeError(
+                f"Invalid term supplied. A string, dict or list is required, not {_kind(term)!r}"
+            )
         for name in (
             [os.path.join(folder, name) for folder in folders for name in names]
             if folders
@@ -103,6 +107,10 @@ def _find_any(scope: LookupScope, name: str) -> Path | None:
         except BadInput:
             continue
     return None
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__
 
 
 def _flat(terms: list[Any]) -> list[Any]:

@@ -16,7 +16,7 @@ _SHORT = (
 def sequence(terms: list[Any], _scope: object, **options: Any) -> list[str]:
     """`start=1 end=5 stride=2 format=node%02d`, or the short form `1-5/2:node%02d`; without start
     it begins at 1."""
-    texts = [str(term) for term in terms] or [""]
+    texts = [str(term) for term in terms] or ([""] if options else [])
     return [number for text in texts for number in _numbers({**options, **_read(text)})]
 
 
@@ -24,6 +24,10 @@ def _read(text: str) -> dict[str, Any]:
     short = re.fullmatch(_SHORT, text)
     if short:
         return {name: value for name, value in short.groupdict().items() if value is not None}
+    if text and "=" not in text:
+        bad = re.fullmatch(r"(?:([^-]*)-)?([^/:]*)(?:/([^:]*))?(?::.+)?", text)
+        names = zip(("start", "end", "stride"), bad.groups() if bad else (), strict=False)
+        return {name: _whole(value, name) for name, value in names if value is not None}
     given = dict(part.partition("=")[::2] for part in text.split())
     for name in given:
         if name not in _NAMES:
@@ -44,7 +48,7 @@ def _numbers(options: dict[str, Any]) -> Iterator[str]:
         count = _number(options, "count", 0)
         if not count:
             return
-        end = start + (count - 1) * stride
+        end = start + count * stride - 1  # with a negative stride one more than count, as there
     else:
         end = _number(options, "end", 0)
     if stride > 0 and end < start:
@@ -55,11 +59,19 @@ def _numbers(options: dict[str, Any]) -> Iterator[str]:
         return
     form = str(options.get("format", "%d"))
     for number in range(start, end + (1 if stride > 0 else -1), stride):
-        yield form % number
+        try:
+            yield form % number
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"bad formatting string: {form}; write %d or %02x where the number belongs"
+            ) from None
 
 
 def _number(given: dict[str, Any], name: str, otherwise: int) -> int:
-    value = given.get(name, otherwise)
+    return _whole(given.get(name, otherwise), name)
+
+
+def _whole(value: Any, name: str) -> int:
     try:
         return (
             int(value)

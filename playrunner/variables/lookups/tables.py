@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
+from playrunner.errors import PlayrunnerError
 from playrunner.text.documents import refuse_control_characters
 from playrunner.variables.lookups.lookup_scope import LookupScope
 from playrunner.variables.lookups.outside import text_of
 
+_CSV_OPTIONS = ("file", "delimiter", "col", "keycol", "encoding", "default")
+_OPTION = re.compile(r"""(?:^|\s)(?P<name>\w+)=(?P<value>"[^"]*"|'[^']*'|\S*)""")
 _YES = ("yes", "true", "1", "on", "y", "t")
 
 
@@ -48,9 +52,16 @@ def csvfile(terms: list[Any], scope: LookupScope, **options: Any) -> list[Any]:
     import io
 
     values: list[Any] = []
+    if not terms:
+        raise ValueError("Search key is required but was not found")
     for term in terms:
         key, given = _key_and_options(str(term), options)
-        path = scope.find(str(given.get("file", "ansible.csv")), "files")
+        if not key:
+            raise ValueError("Search key is required but was not found")
+        for name in given:
+            if name not in _CSV_OPTIONS:
+                raise ValueError(f"{name} is not a valid option in csvfile lookup")
+        path = _found(str(given.get("file", "ansible.csv")), scope)
         separator = str(given.get("delimiter", "\t"))
         separator = "\t" if separator in ("TAB", "\\t") else separator
         column, key_column = int(given.get("col", 1)), int(given.get("keycol", 0))
@@ -62,15 +73,28 @@ def csvfile(terms: list[Any], scope: LookupScope, **options: Any) -> list[Any]:
         if row is not None:
             values.append(row[column])
         elif given.get("default") is not None:
-            values.append(given["default"])
+            default = given["default"]
+            values += default if isinstance(default, list) else [default]
     return values
+
+
+def _found(name: str, scope: LookupScope) -> Path:
+    try:
+        return scope.find(name, "files")
+    except PlayrunnerError as error:
+        raise ValueError(f"No such file or directory: {error}") from None
 
 
 def _key_and_options(term: str, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """`key section=a file=b` in the old one-text form, over the options."""
-    words = term.split(" ") if "=" in term else [term]
-    pairs = dict(word.split("=", 1) for word in words[1:] if "=" in word)
-    return words[0], {**options, **pairs}
+    found = list(_OPTION.finditer(term))
+    if not found:
+        return term, options
+    pairs = {each["name"]: each["value"] for each in found}
+    for name, value in pairs.items():
+        if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
+            pairs[name] = value[1:-1]
+    return term[: found[0].start()].strip(), {**options, **pairs}
 
 
 def _pattern(text: str) -> re.Pattern[str]:

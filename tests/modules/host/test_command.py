@@ -103,4 +103,4 @@ def test_an_open_quotation_is_explained() -> None:
 def test_exactly_one_way_to_say_the_command() -> None:
     assert Command.check({"cmd": "a"}) is None
     assert "one of them" in (Command.check({"cmd": "a", "argv": ["b"]}) or "")
-    assert "nothing to run" in (Command.check({}) or "")
+    assert "one of the following is required" in (Command.check({}) or "")

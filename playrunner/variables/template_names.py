@@ -16,13 +16,19 @@ from playrunner.errors import BadInput
 _MANAGED = "Ansible managed"
 
 
-def template_names(path: Path, written: str, dest: str) -> dict[str, Any]:
-    """The variables for a template file, its name as the step writes it, and where it goes."""
-    return {
+def template_names(
+    path: Path, written: str, dest: str | None, managed_is_set: bool
+) -> dict[str, Any]:
+    """The variables for a template file, its name as the step writes it, and where it goes; a
+    variable ansible_managed of the user's own wins."""
+    names = {
         **_of_file(path, written),
         "template_destpath": dest,
         "template_run_date": datetime.now(),
     }
+    if managed_is_set:
+        del names["ansible_managed"]
+    return names
 
 
 @cache
