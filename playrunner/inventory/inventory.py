@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from playrunner.errors import Place
 from playrunner.inventory.graph import Graph, View
 from playrunner.inventory.group_vars import VarsDirectory
+from playrunner.inventory.plugin_sources import SourceContext
 from playrunner.inventory.sources import add_source, is_host_list
 from playrunner.inventory.value import Value, Values, add_values, values_of
 from playrunner.text.written import authored
@@ -200,13 +201,16 @@ class Inventory:
         )
 
 
-def read_inventory(sources: Sequence[str | Path]) -> Inventory:
-    """Files, folders, executable scripts or lists such as "node1,node2,", merged in order."""
-    graph = Graph()
+def read_inventory(
+    sources: Sequence[str | Path], extra_vars: Callable[[], Mapping[str, Any]] = dict
+) -> Inventory:
+    """Files, folders, executable scripts or lists such as "node1,node2,", merged in order.
+    `extra_vars` is asked by plugins whose file says `use_extra_vars`."""
+    graph, context = Graph(), SourceContext(extra_vars=extra_vars)
     files: list[Path] = []
     directories: dict[Path, None] = {}
     for source in sources:
-        files += add_source(source, graph)
+        files += add_source(source, graph, context)
         if not is_host_list(source):
             path = Path(source)
             directory = path if path.is_dir() else path.parent
