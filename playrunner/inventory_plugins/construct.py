@@ -11,6 +11,7 @@ from typing import Any
 from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, Place, PlayrunnerError
 from playrunner.inventory.graph import Graph
+from playrunner.inventory.plugin_sources import PluginSource
 from playrunner.inventory.value import Value
 from playrunner.inventory_plugins.host_scope import HostScope
 from playrunner.inventory_plugins.plugin_options import PluginOptions
@@ -45,24 +46,35 @@ def safe_group_name(name: str) -> str:
     return _NOT_IN_A_NAME.sub("_", name)
 
 
+def constructor_of(
+    options: PluginOptions,
+    source: PluginSource,
+    group_name: Callable[[str], str] = safe_group_name,
+) -> Constructor:
+    """What the options of a source say about variables and groups."""
+    configured = ansible_config().flag("inventory_use_extra_vars")
+    uses_extra_vars = options.flag("use_extra_vars", configured)
+    extra_vars = source.context.extra_vars() if uses_extra_vars else {}
+    return Constructor(options, source.graph, extra_vars, group_name)
+
+
 @dataclass(frozen=True)
 class Constructor:
     """The options of one inventory file, applied host by host."""
 
     options: PluginOptions
     graph: Graph
-    scope_of: Callable[[str], HostScope]
+    extra_vars: Mapping[str, Any]  # seen by compose and keyed_groups, as in Ansible
     group_name: Callable[[str], str] = safe_group_name
 
-    def construct(self, host: str) -> None:
-        """Compose variables, then put the host into groups, which may depend on them."""
-        self.compose(host)
-        scope = self.scope_of(host)
+    def add_to_groups(self, host: str, scope: HostScope) -> None:
+        """The groups of `groups` and `keyed_groups`; the scope has what was composed."""
         self._add_to_conditional_groups(host, scope)
-        self._add_to_keyed_groups(host, scope)
+        self._add_to_keyed_groups(host, self._with_extra_vars(scope))
 
-    def compose(self, host: str) -> None:
-        scope = self.scope_of(host)
+    def compose(self, host: str, scope: HostScope) -> None:
+        """Set the variables of `compose`."""
+        scope = self._with_extra_vars(scope)
         expressions = self.options.mapping("compose")
         for name, expression in expressions.items():
             place = self.options.place_in("compose", name)
@@ -142,6 +154,11 @@ class Constructor:
         if value is OMIT:
             raise BadInput("the value is omitted")
         return value if traced.foreign else authored(value)
+
+    def _with_extra_vars(self, scope: HostScope) -> HostScope:
+        if not self.extra_vars:
+            return scope
+        return HostScope({**scope.variables, **self.extra_vars}, scope.folder, scope.own_names)
 
     def _fail(self, message: str, place: Place) -> None:
         """An expression that fails is skipped, since values may be missing, unless `strict`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playrunner.inventory.group_vars import VarsDirectory
 from playrunner.inventory.plugin_sources import PluginSource
-from playrunner.inventory_plugins.construct import CONSTRUCTED_OPTIONS, Constructor
+from playrunner.inventory_plugins.construct import CONSTRUCTED_OPTIONS, constructor_of
 from playrunner.inventory_plugins.host_scope import OWN_NAMES, HostScope, variables_of
 from playrunner.inventory_plugins.plugin_options import PluginOptions
 
@@ -17,12 +17,12 @@ def add_hosts(source: PluginSource) -> None:
         if options.flag("use_vars_plugins")
         else []
     )
-    extra = dict(source.context.extra_vars()) if options.flag("use_extra_vars") else {}
 
     def scope_of(host: str) -> HostScope:
-        variables = {**variables_of(source.graph, host, directories), **extra}
+        variables = variables_of(source.graph, host, directories)
         return HostScope(variables, source.path.absolute().parent, OWN_NAMES)
 
-    constructor = Constructor(options, source.graph, scope_of)
+    constructor = constructor_of(options, source)
     for host in list(source.graph.hosts):
-        constructor.construct(host)
+        constructor.compose(host, scope_of(host))
+        constructor.add_to_groups(host, scope_of(host))

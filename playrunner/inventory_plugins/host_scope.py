@@ -104,9 +104,15 @@ def variables_of(graph: Graph, host: str, directories: Iterable[VarsDirectory]) 
     for directory in directories:
         for _, block in directory.host_vars.layers(host):
             add_values(values, block)
-    file = Path(entry.source.file).absolute() if entry.source else Path()
+    return {**{name: value.value for name, value in values.items()}, **magic_variables(graph, host)}
+
+
+def magic_variables(graph: Graph, host: str) -> dict[str, Any]:
+    """The variables of a host that no source gives."""
+    source = graph.hosts[host].source
+    file = Path(source.file).absolute() if source else Path()
+    groups = _depths_of_groups(graph, host)
     return {
-        **{name: value.value for name, value in values.items()},
         "inventory_hostname": host,
         "inventory_hostname_short": host.partition(".")[0],
         "inventory_dir": str(file.parent),

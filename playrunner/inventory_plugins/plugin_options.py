@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from playrunner.errors import BadInput, Place
@@ -34,6 +34,20 @@ class PluginOptions:
                     + did_you_mean(str(name), names, f"it takes {', '.join(sorted(names))}"),
                     options.place(name),
                 )
+
+    def changed(self, change: Callable[[str, Any], Any]) -> PluginOptions:
+        """The same options with other values, each by its name and value."""
+        made = PluginOptions.__new__(PluginOptions)
+        made._options = Located(
+            {name: change(name, value) for name, value in self._options.items()}
+        )
+        made._options.file, made._options.line = self._options.file, self._options.line
+        made._options.key_lines = self._options.key_lines
+        return made
+
+    def first(self, *names: str) -> str:
+        """The text of the first of these options that is given: a name and its aliases."""
+        return next((text for name in names if (text := self.text(name))), "")
 
     def get(self, name: str) -> Any:
         return self._options.get(name)
@@ -78,6 +92,15 @@ class PluginOptions:
         if not isinstance(value, list) or any(isinstance(item, (dict, list)) for item in value):
             raise BadInput(f"{name} is a list of texts, not {value!r:.60}", self.place(name))
         return [str(item) for item in value]
+
+    def items(self, name: str) -> list[Any]:
+        """A list of anything."""
+        value = self._options.get(name)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise BadInput(f"{name} is a list, not {value!r:.60}", self.place(name))
+        return value
 
     def mapping(self, name: str) -> Mapping[str, Any]:
         value = self._options.get(name)
