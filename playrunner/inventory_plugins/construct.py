@@ -52,6 +52,8 @@ def constructor_of(
     group_name: Callable[[str], str] = safe_group_name,
 ) -> Constructor:
     """What the options of a source say about variables and groups."""
+    for name in ("strict", "leading_separator"):
+        options.flag(name)  # refused before the first host is looked at
     configured = ansible_config().flag("inventory_use_extra_vars")
     uses_extra_vars = options.flag("use_extra_vars", configured)
     extra_vars = source.context.extra_vars() if uses_extra_vars else {}
