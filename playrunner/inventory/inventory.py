@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.errors import Place
-from playrunner.inventory.graph import Graph, View
+from playrunner.inventory.graph import PRIORITY, Graph, View
 from playrunner.inventory.group_vars import VarsDirectory
 from playrunner.inventory.plugin_sources import SourceContext
 from playrunner.inventory.sources import add_source, is_host_list
@@ -98,6 +98,28 @@ class Inventory:
             self._current()
             layers, _ = self._group_layers(self._groups_of(host))
             return [*layers, *self._host_layers(host)]
+
+    def own_variables(self, host: str) -> Values:
+        """The variables that a host has itself, without those of its groups."""
+        with self._lock:
+            self._current()
+            merged: Values = {}
+            for _, values in self._host_layers(host):
+                add_values(merged, values)
+            return merged
+
+    def group_variables(self, name: str) -> Values:
+        """The variables that a group has itself, with its priority where that is not 1."""
+        with self._lock:
+            group, merged = self._graph.groups[name], Values()
+            for block in group.blocks:
+                add_values(merged, block)
+            for beside in self._directories():
+                for _, values in beside.group_vars.layers(name):
+                    add_values(merged, values)
+            if group.priority != 1:
+                merged[PRIORITY] = Value(group.priority, Place(""), f"group {name}")
+            return merged
 
     def with_adjacent(self, directory: Path) -> Inventory:
         """This inventory, with the group_vars/ and host_vars/ beside a playbook added."""
