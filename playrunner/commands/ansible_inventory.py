@@ -90,7 +90,7 @@ def _run(arguments: argparse.Namespace) -> int:
         hosts = _hosts_of(inventory, arguments.host, "")
         if len(hosts) != 1:
             return _refused("You must pass a single valid host to --host parameter")
-        print(_dumped(_host_variables(inventory, hosts[0], arguments.export), arguments.yaml))
+        _write(_dumped(_host_variables(inventory, hosts[0], arguments.export), arguments.yaml))
         return 0
     if arguments.graph:
         if arguments.group not in inventory.groups:
@@ -131,9 +131,9 @@ def _hosts_of(inventory: Inventory, pattern: str, limit: str) -> list[str]:
         return []
 
 
-def _write(text: str, file: str | None) -> None:
+def _write(text: str, file: str | None = None) -> None:
     if file is None:
-        print(text)
+        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
         return
     try:
         Path(file).write_text(text)
