@@ -13,6 +13,7 @@ jumphost    the jump host's inventory file, and logging in to it
 run         runs plays: batches of hosts, pending steps, loops, handlers, rollback
 images      container images: their content, who builds them, registries
 kube        Kubernetes: client, kubeconfig files, watches, sets of objects, streams, nodes
+inventory_plugins  hosts, groups and variables made of expressions or asked of a cloud
 gcp         Google Cloud over REST
 aws         AWS clients, tags and EKS tokens
 cloud       what every cloud's resources share: reconciling, the call log, owner tags, prices

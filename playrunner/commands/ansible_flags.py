@@ -1,4 +1,4 @@
-"""The flags of ansible-playbook."""
+"""The flags of ansible-playbook, ansible and ansible-inventory."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def parser(version: str) -> argparse.ArgumentParser:
     made.add_argument("-v", "--verbose", action="count", default=0, help="show results (repeat)")
     _add_run_flags(made)
     _add_listing_flags(made)
-    _add_connection_flags(made.add_argument_group("connections"))
-    _add_become_flags(made.add_argument_group("privileges"))
-    _add_vault_flags(made.add_argument_group("vaults"))
+    add_connection_flags(made.add_argument_group("connections"))
+    add_become_flags(made.add_argument_group("privileges"))
+    add_vault_flags(made.add_argument_group("vaults"))
     return made
 
 
@@ -61,7 +61,7 @@ def _add_listing_flags(made: argparse.ArgumentParser) -> None:
     made.add_argument("--list-tags", action="store_true", help="only list tags")
 
 
-def _add_connection_flags(group: argparse._ArgumentGroup) -> None:
+def add_connection_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument("-u", "--user", dest="remote_user", help="connect as this user")
     group.add_argument("-c", "--connection", help="ssh or local")
     group.add_argument("-T", "--timeout", type=int, help="seconds to connect")
@@ -76,7 +76,7 @@ def _add_connection_flags(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def _add_become_flags(group: argparse._ArgumentGroup) -> None:
+def add_become_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument("-b", "--become", action="store_true", help="become another user")
     group.add_argument("--become-method", help="sudo or su")
     group.add_argument("--become-user", help="the user to become (root)")
@@ -84,7 +84,7 @@ def _add_become_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--become-password-file", "--become-pass-file", help="file with it")
 
 
-def _add_vault_flags(group: argparse._ArgumentGroup) -> None:
+def add_vault_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--vault-id", action="append", default=[], help="LABEL@SOURCE")
     group.add_argument(
         "--vault-password-file", "--vault-pass-file", action="append", default=[], help="its file"

@@ -56,10 +56,10 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.step:
         sys.stderr.write("[ERROR]: --step is not supported; use --start-at-task or --check\n")
         return BAD_OPTIONS
-    _apply_module_path(arguments)
-    options = _options(arguments)
+    apply_module_path(arguments)
+    options = options_of(arguments)
     inventory = open_inventory(options)
-    inventory.set_defaults(_connection_variables(arguments), Place("command line"))
+    inventory.set_defaults(connection_variables(arguments), Place("command line"))
     plays, files = _load(arguments)
     if arguments.syntax_check:
         for name in arguments.playbook:
@@ -82,12 +82,12 @@ def _play(plays: list[Play], options: Options, inventory: Inventory, name: str) 
         reports.append(AnsibleReport(options))
         return reports[-1]
 
-    _check_limit(inventory, options)
+    check_limit(inventory, options)
     code = run_plays(plays, options, f"play {name}", inventory=inventory, reported_by=report)
-    return _exit_code(code, reports[-1].recap.total("unreachable") if reports else 0)
+    return exit_code(code, reports[-1].recap.total("unreachable") if reports else 0)
 
 
-def _exit_code(code: int, unreachable: int) -> int:
+def exit_code(code: int, unreachable: int) -> int:
     """What ansible-playbook answers where Playrunner's own commands answer `code`."""
     if code in (FAILED, UNREACHABLE):
         return UNREACHABLE if unreachable else FAILED
@@ -124,9 +124,9 @@ def _load(arguments: argparse.Namespace) -> tuple[list[Play], list[tuple[str, li
     return [play for _, plays in files for play in plays], files
 
 
-def _options(arguments: argparse.Namespace) -> Options:
+def options_of(arguments: argparse.Namespace) -> Options:
     values: dict[str, Any] = {
-        "inventory": tuple(arguments.inventory) or _default_inventory(),
+        "inventory": tuple(arguments.inventory) or default_inventory(),
         "check": arguments.check,
         "diff": arguments.diff,
         "limit": arguments.limit or "",
@@ -159,7 +159,7 @@ def _become_password(arguments: argparse.Namespace) -> str:
     return os.environ.get("PLAYRUNNER_BECOME_PASSWORD", "")
 
 
-def _connection_variables(arguments: argparse.Namespace) -> dict[str, Any]:
+def connection_variables(arguments: argparse.Namespace) -> dict[str, Any]:
     """Flags of connections that no keyword stands for, as the weakest variables of all hosts."""
     variables = {
         "ansible_ssh_private_key_file": arguments.private_key,
@@ -188,20 +188,20 @@ def _secret_of(file: str) -> str:
     return (path.read_text().splitlines() or [""])[0]
 
 
-def _default_inventory() -> tuple[str, ...]:
+def default_inventory() -> tuple[str, ...]:
     """Where ansible-playbook looks without -i; nothing there leaves the implicit localhost."""
     words = tuple(ansible_config().words("inventory"))
     return words or (_SYSTEM_INVENTORY if os.path.exists(_SYSTEM_INVENTORY) else os.devnull,)
 
 
-def _apply_module_path(arguments: argparse.Namespace) -> None:
+def apply_module_path(arguments: argparse.Namespace) -> None:
     """-M adds folders in front of ANSIBLE_LIBRARY, as seen by this run."""
     if arguments.module_path:
         known = filter(None, [os.environ.get("ANSIBLE_LIBRARY")])
         os.environ["ANSIBLE_LIBRARY"] = ":".join([*arguments.module_path, *known])
 
 
-def _check_limit(inventory: Inventory, options: Options) -> None:
+def check_limit(inventory: Inventory, options: Options) -> None:
     from playrunner.inventory import patterns
 
     hosts = inventory.hosts

@@ -62,6 +62,15 @@ KNOWN_SETTINGS: dict[str, KnownSetting] = {
             "vars",
         )
     },
+    # How inventories are read
+    "force_valid_group_names": KnownSetting(
+        TEXT,
+        "ANSIBLE_TRANSFORM_INVALID_GROUP_CHARS",
+        choices=("always", "never", "ignore", "silently"),
+    ),
+    "inventory_use_extra_vars": KnownSetting(
+        FLAG, "ANSIBLE_INVENTORY_USE_EXTRA_VARS", "inventory_plugins", "use_extra_vars"
+    ),
     # Vault
     "vault_password_file": KnownSetting(PATH, "ANSIBLE_VAULT_PASSWORD_FILE"),
     "vault_identity_list": KnownSetting(WORDS, "ANSIBLE_VAULT_IDENTITY_LIST"),

@@ -110,7 +110,7 @@ class Project:
     def _open(self) -> Any:
         with self._opening:
             if self._session is None:
-                self._credentials, self._known = credentials.find(self.settings)
+                self._credentials, self._known = self.find_credentials()
                 import requests
 
                 session = bound(
@@ -121,6 +121,10 @@ class Project:
                 session.trust_env = "://127." not in self.settings.endpoint_url
                 self._session = session
             return self._session
+
+    def find_credentials(self) -> tuple[Any, str]:
+        """Credentials of google-auth, and the project that they know of themselves."""
+        return credentials.find(self.settings)
 
     def _renew(self) -> None:
         with self._opening:

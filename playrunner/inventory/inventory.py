@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from playrunner.errors import Place
-from playrunner.inventory.graph import Graph, View
+from playrunner.inventory.graph import PRIORITY, Graph, View
 from playrunner.inventory.group_vars import VarsDirectory
+from playrunner.inventory.plugin_sources import SourceContext
 from playrunner.inventory.sources import add_source, is_host_list
 from playrunner.inventory.value import Value, Values, add_values, values_of
 from playrunner.text.written import authored
@@ -97,6 +98,28 @@ class Inventory:
             self._current()
             layers, _ = self._group_layers(self._groups_of(host))
             return [*layers, *self._host_layers(host)]
+
+    def own_variables(self, host: str) -> Values:
+        """The variables that a host has itself, without those of its groups."""
+        with self._lock:
+            self._current()
+            merged: Values = {}
+            for _, values in self._host_layers(host):
+                add_values(merged, values)
+            return merged
+
+    def group_variables(self, name: str) -> Values:
+        """The variables that a group has itself, with its priority where that is not 1."""
+        with self._lock:
+            group, merged = self._graph.groups[name], Values()
+            for block in group.blocks:
+                add_values(merged, block)
+            for beside in self._directories():
+                for _, values in beside.group_vars.layers(name):
+                    add_values(merged, values)
+            if group.priority != 1:
+                merged[PRIORITY] = Value(group.priority, Place(""), f"group {name}")
+            return merged
 
     def with_adjacent(self, directory: Path) -> Inventory:
         """This inventory, with the group_vars/ and host_vars/ beside a playbook added."""
@@ -200,13 +223,16 @@ class Inventory:
         )
 
 
-def read_inventory(sources: Sequence[str | Path]) -> Inventory:
-    """Files, folders, executable scripts or lists such as "node1,node2,", merged in order."""
-    graph = Graph()
+def read_inventory(
+    sources: Sequence[str | Path], extra_vars: Callable[[], Mapping[str, Any]] = dict
+) -> Inventory:
+    """Files, folders, executable scripts or lists such as "node1,node2,", merged in order.
+    `extra_vars` is asked by plugins whose file says `use_extra_vars`."""
+    graph, context = Graph(), SourceContext(extra_vars=extra_vars)
     files: list[Path] = []
     directories: dict[Path, None] = {}
     for source in sources:
-        files += add_source(source, graph)
+        files += add_source(source, graph, context)
         if not is_host_list(source):
             path = Path(source)
             directory = path if path.is_dir() else path.parent

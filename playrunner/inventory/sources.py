@@ -1,5 +1,5 @@
-"""Telling the ways of writing an inventory apart: a list of names, a folder, a program, YAML or
-INI."""
+"""Telling the ways of writing an inventory apart: a list of names, a folder, a program, YAML,
+TOML or INI."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 from playrunner.errors import BadInput, Place
 from playrunner.inventory.graph import Graph
 from playrunner.inventory.ini_source import add_ini
+from playrunner.inventory.plugin_sources import SourceContext
 from playrunner.inventory.ranges import split_port
 from playrunner.inventory.script_source import NotAProgram, add_script, starts_with_shebang
+from playrunner.inventory.toml_source import add_toml
 from playrunner.inventory.value import Value
 from playrunner.inventory.yaml_source import add_yaml
 from playrunner.text.documents import decrypted_text, parse_yaml, read_text
@@ -33,7 +35,7 @@ IGNORED_NAMES = ("group_vars", "host_vars", "vars_plugins")
 YAML_ENDINGS = (".yaml", ".yml", ".json")
 
 
-def add_source(source: str | Path, graph: Graph) -> list[Path]:
+def add_source(source: str | Path, graph: Graph, context: SourceContext) -> list[Path]:
     """Put one source into the graph; returns the files that were read."""
     path = Path(source)
     if "," in str(source) and not _exists(path):
@@ -45,9 +47,10 @@ def add_source(source: str | Path, graph: Graph) -> list[Path]:
             Place(str(source)),
         )
     if not path.is_dir():
-        _add_file(path, graph)
+        _add_file(path, graph, context)
+        context.folders.setdefault(path.parent)
         return [path]
-    return [file for entry in _entries(path) for file in add_source(entry, graph)]
+    return [file for entry in _entries(path) for file in add_source(entry, graph, context)]
 
 
 def is_host_list(source: str | Path) -> bool:
@@ -81,14 +84,8 @@ def _add_list(text: str, graph: Graph) -> None:
             graph.set_host_values(name, {"ansible_port": Value(port, place, f"host {name}")})
 
 
-def _add_file(path: Path, graph: Graph) -> None:
+def _add_file(path: Path, graph: Graph, context: SourceContext) -> None:
     file = str(path)
-    if path.suffix == ".toml":
-        raise BadInput(
-            "TOML inventories are not supported; write it as YAML, with hosts, children and vars"
-            " below each group",
-            Place(file),
-        )
     if os.access(path, os.X_OK):
         try:
             add_script(path, graph)
@@ -100,8 +97,10 @@ def _add_file(path: Path, graph: Graph) -> None:
             f"this looks like a script but may not be executed; run: chmod +x {path}", Place(file)
         )
     text = decrypted_text(read_text(path), path)
-    if path.suffix in YAML_ENDINGS or (not path.suffix and _looks_like_yaml(text)):
-        add_yaml(parse_yaml(text, file), file, graph)
+    if path.suffix == ".toml":
+        add_toml(text, file, graph)
+    elif path.suffix in YAML_ENDINGS or (path.suffix in ("", ".config") and _looks_like_yaml(text)):
+        add_yaml(parse_yaml(text, file), file, graph, context)
     else:
         add_ini(text, file, graph)
 

@@ -7,17 +7,16 @@ from typing import Any
 
 from playrunner.errors import BadInput, Place
 from playrunner.inventory.graph import Graph
+from playrunner.inventory.plugin_sources import PluginSource, SourceContext, add_plugin_source
 from playrunner.inventory.ranges import expand
-from playrunner.inventory.script_source import add_groups
 from playrunner.inventory.value import Value, values_of
-from playrunner.plugins.inventory import read_with_plugin
 from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import Located
 
 GROUP_KEYS = ("hosts", "children", "vars")
 
 
-def add_yaml(data: Any, file: str, graph: Graph) -> None:
+def add_yaml(data: Any, file: str, graph: Graph, context: SourceContext) -> None:
     """Put a parsed YAML inventory into the graph."""
     if data is None:
         return
@@ -28,9 +27,7 @@ def add_yaml(data: Any, file: str, graph: Graph) -> None:
             Place(file, 1),
         )
     if isinstance(data.get("plugin"), str):
-        # What it finds is an API's word: data, not marked as written by the author
-        place = data.place("plugin")
-        add_groups(read_with_plugin(data["plugin"], Path(file), place), place, graph)
+        add_plugin_source(PluginSource(data, Path(file), graph, context))
         return
     for name, body in data.items():
         _add_group(name, body, data.place(name), graph)

@@ -18,8 +18,9 @@ def diff_lines(diff: Mapping[str, Any] | list[Any]) -> Iterator[str]:
         return
     before, after = diff.get("before"), diff.get("after")
     if isinstance(before, str) or isinstance(after, str):
-        name = diff.get("after_header") or diff.get("before_header") or ""
-        yield from _unified(str(before or ""), str(after or ""), str(name))
+        old_name = diff.get("before_header") or diff.get("after_header") or ""
+        new_name = diff.get("after_header") or old_name
+        yield from _unified(str(before or ""), str(after or ""), str(old_name), str(new_name))
         return
     if "prepared" in diff:
         yield from str(diff["prepared"]).splitlines()[:MOST_LINES]
@@ -51,10 +52,9 @@ def _whole(before: Any, after: Any) -> Iterator[str]:
                 yield f"{sign} {name}: {_short(value)}"
 
 
-def _unified(old: str, new: str, name: str) -> Iterator[str]:
-    lines = difflib.unified_diff(
-        old.splitlines(), new.splitlines(), f"before: {name}", f"after: {name}", lineterm=""
-    )
+def _unified(old: str, new: str, name: str, new_name: str = "") -> Iterator[str]:
+    headers = f"before: {name}", f"after: {new_name or name}"
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), *headers, lineterm="")
     for number, line in enumerate(lines):
         if number >= MOST_LINES:
             yield f"... more than {MOST_LINES} lines"

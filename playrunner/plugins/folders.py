@@ -1,5 +1,5 @@
 """Where plugins are looked for: beside the playbooks and in the roles that were loaded, then what
-ANSIBLE_* name, then the user's and the machine's folders."""
+ANSIBLE_* or ansible.cfg name, else the user's and the machine's folders."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from playrunner.config.ansible_config import ansible_config
 
 
 @dataclass(frozen=True)
@@ -60,15 +62,10 @@ def has_any(kind: str) -> bool:
 def folders(kind: str) -> tuple[Path, ...]:
     """The folders of a kind that exist, the ones that win first."""
     described = KINDS[kind]
-    set_by_user = os.environ.get(described.variable)
-    configured = (
-        _split(set_by_user)
-        if set_by_user
-        else [
-            Path.home() / ".ansible/plugins" / described.user_folder,
-            Path("/usr/share/ansible/plugins") / described.user_folder,
-        ]
-    )
+    configured = _set_by_user((described.variable,), described.folder) or [
+        Path.home() / ".ansible/plugins" / described.user_folder,
+        Path("/usr/share/ansible/plugins") / described.user_folder,
+    ]
     return tuple(path for path in dict.fromkeys([*_added[kind], *configured]) if path.is_dir())
 
 
@@ -77,20 +74,23 @@ def collection_roots() -> tuple[Path, ...]:
     """Every `ansible_collections` folder: the playbook's, the configured, the installed."""
     import sys
 
-    set_by_user = os.environ.get("ANSIBLE_COLLECTIONS_PATH") or os.environ.get(
-        "ANSIBLE_COLLECTIONS_PATHS"
-    )
-    configured = (
-        _split(set_by_user)
-        if set_by_user
-        else [Path.home() / ".ansible/collections", Path("/usr/share/ansible/collections")]
-    )
+    variables = ("ANSIBLE_COLLECTIONS_PATH", "ANSIBLE_COLLECTIONS_PATHS")
+    configured = _set_by_user(variables, "collections_path") or [
+        Path.home() / ".ansible/collections",
+        Path("/usr/share/ansible/collections"),
+    ]
     installed = [Path(path) for path in sys.path if path]
     roots = [
         path if path.name == _COLLECTIONS else path / _COLLECTIONS
         for path in (*_collection_roots, *configured, *installed)
     ]
     return tuple(path for path in dict.fromkeys(roots) if path.is_dir())
+
+
+def _set_by_user(variables: tuple[str, ...], setting: str) -> list[Path]:
+    """What a variable names, else ansible.cfg; -M of a command line is in the variable."""
+    text = next(filter(None, map(os.environ.get, variables)), None)
+    return _split(text) if text else ansible_config().paths(setting)
 
 
 def _split(text: str) -> list[Path]:

@@ -163,7 +163,9 @@ def open_inventory(options: Options) -> Inventory:
         or tuple(ansible_config().words("inventory"))
     )
     sources = [project.find_inventory(source) for source in named]
-    return read_inventory(sources or [project.default_inventory()])
+    return read_inventory(
+        sources or [project.default_inventory()], lambda: read_extra_vars(options.extra_vars)
+    )
 
 
 @cache

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -62,7 +62,13 @@ class Connection(Protocol):
 
 def connect(target: Target) -> Connection:
     """An open connection, or HostUnreachable with what to do about it."""
-    return Local(target) if target.kind == "local" else Ssh(target)
+    if target.kind == "local":
+        return Local(target)
+    if target.container:
+        from playrunner.ssh.container_connection import open_container
+
+        return open_container(target)
+    return Ssh(target)
 
 
 def read_all(channel: Channel, most: int) -> tuple[bytes, int]:
@@ -82,8 +88,11 @@ class Local:
         self.target = target
 
     def start(self, command: str) -> Channel:
+        return self.start_process(command)
+
+    def start_process(self, command: str, environment: Mapping[str, str] | None = None) -> Channel:
         try:
-            return LocalChannel(command)
+            return LocalChannel(command, environment)
         except OSError as error:  # too many files or processes
             raise HostUnreachable(f"{self.target.name}: {reason(error)}") from None
 
@@ -104,7 +113,7 @@ class Local:
 class LocalChannel:
     """A child process."""
 
-    def __init__(self, command: str) -> None:
+    def __init__(self, command: str, environment: Mapping[str, str] | None = None) -> None:
         # A file never fills up and stops its writer, as a pipe would
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
@@ -113,6 +122,7 @@ class LocalChannel:
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             bufsize=0,
+            env={**os.environ, **environment} if environment else None,
             start_new_session=True,
         )
         assert self._process.stdin and self._process.stdout

@@ -12,6 +12,11 @@ from typing import Any
 from playrunner.errors import BadSetting, Place
 from playrunner.project import program
 from playrunner.ssh.config import config_path, configured
+from playrunner.ssh.container_settings import (
+    CONTAINER_KINDS,
+    ContainerSettings,
+    container_settings,
+)
 from playrunner.ssh.host_settings import HostSettings
 from playrunner.ssh.keys.hostkeys import SYSTEM_FILES, USER_FILES, label
 from playrunner.ssh.options import Options
@@ -41,7 +46,7 @@ class Target:
 
     name: str
     address: str
-    kind: str = "ssh"  # or local
+    kind: str = "ssh"  # or local, or one of CONTAINER_KINDS
     port: int = 22
     user: str = ""
     keys: tuple[str, ...] = ()
@@ -56,6 +61,7 @@ class Target:
     connect_seconds: float = 10
     alive_seconds: int = 30
     python: str = ""  # empty: found on the host
+    container: ContainerSettings | None = None
     # The inventory's files, as named on the command line
     sources: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
@@ -114,8 +120,11 @@ def target_of(scope: Scope, chain: tuple[str, ...] = (), words: Any = None) -> T
     kind = connection.text().rpartition(".")[2]
     if kind == "local":
         return Target(host, "localhost", "local", python=python)
+    if kind in CONTAINER_KINDS:
+        container = container_settings(kind, settings, scope)
+        return Target(host, container.name, kind, python=python, container=container)
     if kind not in ("ssh", "paramiko", "paramiko_ssh", "smart"):
-        connection.refuse("must be ssh or local")
+        connection.refuse(f"must be ssh, local, {', '.join(CONTAINER_KINDS)}")
     key_file = first(
         "ssh_private_key_file", "private_key_file", configured="private_key_file"
     ).text()

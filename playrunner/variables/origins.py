@@ -34,6 +34,11 @@ _PASSED_ON = frozenset(
         "ansible_timeout",
         "ansible_ssh_timeout",
         "ansible_become",
+        "ansible_docker_host",
+        "ansible_podman_host",
+        "ansible_kubectl_pod",
+        "ansible_kubectl_container",
+        "ansible_kubectl_namespace",
         "via",
     }
 )
@@ -93,6 +98,7 @@ _PREFIXES = (
     "ansible_winrm_",
     "ansible_psrp_",
     "ansible_docker_",
+    "ansible_podman_",
     "ansible_kubectl_",
     "ansible_network_",
     "ansible_persistent_",

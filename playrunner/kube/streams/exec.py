@@ -20,7 +20,7 @@ from playrunner.kube.watch.explain import PODS
 from playrunner.text.answers import BadAnswer, Shape, document, fitting
 
 STDIN, STDOUT, STDERR, ENDED = range(4)
-_ENDED: Shape = {
+ENDED_SHAPE: Shape = {
     "status": str,
     "message": str,
     "details": {"causes": [{"reason": str, "message": str}]},
@@ -58,7 +58,7 @@ def run_in_pod(
         ]
     )
     deadline = time.monotonic() + seconds
-    socket = _open(websocket, kube, namespace, pod, query, seconds)
+    socket = open_exec(websocket, kube, namespace, pod, query, seconds)
     streams = {STDOUT: bytearray(), STDERR: bytearray(), ENDED: bytearray()}
     try:
         if stdin:
@@ -82,13 +82,17 @@ def run_in_pod(
             **_output(streams),
         )
     status = fitting(
-        document(bytes(streams[ENDED]), f"exec in pod {namespace}/{pod}"), _ENDED, "the API server"
+        document(bytes(streams[ENDED]), f"exec in pod {namespace}/{pod}"),
+        ENDED_SHAPE,
+        "the API server",
     )
     output = _output(streams)
-    return Ran(_exit_code(status), output["stdout"], output["stderr"])
+    return Ran(exit_code(status), output["stdout"], output["stderr"])
 
 
-def _open(websocket: Any, kube: Kube, namespace: str, pod: str, query: str, seconds: float) -> Any:
+def open_exec(
+    websocket: Any, kube: Kube, namespace: str, pod: str, query: str, seconds: float
+) -> Any:
     transport = kube.cluster.transport
     path = f"{PODS.path(namespace, pod)}/exec?{query}"
     try:
@@ -118,7 +122,7 @@ def _receive(websocket: Any, socket: Any, streams: dict[int, bytearray]) -> bool
     return True
 
 
-def _exit_code(status: dict[str, Any]) -> int:
+def exit_code(status: dict[str, Any]) -> int:
     if status.get("status") == "Success":
         return 0
     causes = (status.get("details") or {}).get("causes") or ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -57,9 +58,21 @@ def all_instances(call: Call) -> dict[str, Any]:
     zones: dict[str, list[dict[str, Any]]] = {}
     for (project, *_), instances in call.state.nodes.items():
         for one in instances if project == call.project else ():
-            zones.setdefault(one["zone"].rpartition("/")[2], []).append(_shown(one))
+            if _fits(one, call.request.query.get("filter", "")):
+                zones.setdefault(one["zone"].rpartition("/")[2], []).append(_shown(one))
     found = {f"zones/{zone}": {"instances": some} for zone, some in zones.items()}
     return {"kind": "compute#instanceAggregatedList", "items": found}
+
+
+def _fits(instance: dict[str, Any], condition: str) -> bool:
+    """Whether an instance has the values of a filter: `(status = RUNNING) (labels.a = b)`."""
+    for path, value in re.findall(r"([\w.-]+)\s*=\s*\"?([^\s\")]+)", condition):
+        found: Any = instance
+        for part in path.split("."):
+            found = found.get(part) if isinstance(found, dict) else None
+        if found != value:
+            return False
+    return True
 
 
 def list_instances(call: Call) -> dict[str, Any]:
@@ -116,11 +129,23 @@ def _instance(
             "goog-k8s-cluster-location": cluster["location"],
             **(config.get("resourceLabels") or {}),
         },
+        "networkInterfaces": [_interface(call, cluster, zone)],
         "scheduling": {"provisioningModel": "SPOT" if config.get("spot") else "STANDARD"},
         "_config": config,
     }
     call.state.later("container.node.start", lambda: made.update(status="RUNNING"))
     return made
+
+
+def _interface(call: Call, cluster: dict[str, Any], zone: str) -> dict[str, Any]:
+    base = f"{call.request.base}/compute/v1/projects/{call.project}"
+    region, number = zone.rpartition("-")[0], int(call.state.id())
+    return {
+        "name": "nic0",
+        "network": f"{base}/global/networks/{cluster.get('network', 'default')}",
+        "subnetwork": f"{base}/regions/{region}/subnetworks/{cluster.get('subnetwork', 'default')}",
+        "networkIP": f"10.128.{number // 250 % 250}.{number % 250 + 2}",
+    }
 
 
 def _shown(instance: dict[str, Any]) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from playrunner.variables.lookups.outside import (
 )
 from playrunner.variables.lookups.passwords import password
 from playrunner.variables.lookups.sequence import sequence
+from playrunner.variables.lookups.settings import config
 from playrunner.variables.lookups.tables import csvfile, ini
 
 _CAUGHT = (TypeError, ValueError, LookupError, AttributeError, OSError)
@@ -177,6 +178,7 @@ def variable_names(terms: list[Any], scope: LookupScope) -> list[str]:
 
 
 LOOKUPS: dict[str, Lookup] = {
+    "config": config,
     "env": env,
     "vars": variables,
     "varnames": variable_names,
@@ -217,7 +219,6 @@ _PURE = LOOKUPS.keys() - {
 
 _INSTEAD = {
     "url": "use lookup('pipe', 'curl -fsS URL'), or a step with the module uri",
-    "config": "write the value as a variable",
     "inventory_hostnames": "use the variable groups, as in groups['all']",
 }
 
