@@ -13,12 +13,13 @@ from typing import Any
 import torch
 
 from trainer.checkpoint.checkpoint import Checkpoints, read_state
-from trainer.config import Profile, Train
+from trainer.config import Profile
 from trainer.data import open_samples
 from trainer.data.loader import Batch, Ready
 from trainer.data.opening import open_loader
 from trainer.distributed.process_group import ProcessGroup
 from trainer.errors import AskedToEnd, TrainerError, Unhealthy
+from trainer.fast import with_saved_padding
 from trainer.loop.log_styles import evaluated, resuming, saving
 from trainer.loop.metrics import Metrics
 from trainer.loop.stop_request import StopRequest
@@ -52,7 +53,7 @@ class Training:
         self.loader = open_loader(
             self.samples, self.train, processes, self.position, state.get("stream")
         )
-        self.train = _with_saved_shape(self.train, state)
+        self.train = with_saved_padding(self.train, state)
         self.profile = replace(self.profile, train=self.train)
         self.strategy = strategy_of(self.train)
         self.session = self.strategy.wrap(self.train, processes)
@@ -287,11 +288,3 @@ class Training:
             self.train.steps,
             max(1, math.ceil(self.train.epochs * len(self.samples) / self.train.batch_size)),
         )
-
-
-def _with_saved_shape(train: Train, state: dict[str, Any]) -> Train:
-    """A checkpoint's vocabulary stays padded as it was saved, on whichever device."""
-    saved = state.get("profile", {}).get("train", {}).get("fast", {}).get("padded_vocab")
-    if not saved:
-        return train
-    return replace(train, fast=replace(train.fast, padded_vocab=int(saved)))
