@@ -37,4 +37,4 @@ def teardown(
     from playrunner.lifecycle.teardown import tear_down, tear_down_expired
 
     options = options_from(flags)
-    return tear_down_expired(options) if expired else tear_down(options, with_kept)
+    return tear_down_expired(options, with_kept) if expired else tear_down(options, with_kept)

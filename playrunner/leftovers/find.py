@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from playrunner.aws.client import Aws
-from playrunner.cloud.owner import CLUSTER, EXPIRES, RUN, WHO
+from playrunner.aws.home_region import home_region
+from playrunner.cloud.owner import CLUSTER, EXPIRES, RUN, WHO, is_kept
 from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.errors import HostUnreachable
 from playrunner.leftovers.aws.kind import Kind
@@ -60,24 +61,36 @@ def _of_kind(aws: Aws, kind: Kind, stacks: Stacks) -> list[Leftover]:
         claimed = [(thing, stacks.claim(thing)) for thing in kind.things(aws, stacks)]
     except (Refused, Unanswered, HostUnreachable) as error:
         return [_unseen(aws, stacks, kind.service, kind.name, str(error))]
-    return [_leftover(aws, kind, thing, claim) for thing, claim in claimed if claim]
+    return [
+        _leftover(aws, kind, thing, claim)
+        for thing, claim in claimed
+        # Of all stacks those of this region are asked for; of one, wherever its identities are.
+        if claim and (stacks.wanted is not None or _home(aws, kind, thing) == aws.region)
+    ]
+
+
+def _home(aws: Aws, kind: Kind, thing: ServiceResource) -> str:
+    """The region of the stack that a thing belongs to."""
+    return (home_region({**thing.raw, "Tags": thing.tags}) if kind.is_global else "") or aws.region
 
 
 def _leftover(aws: Aws, kind: Kind, thing: ServiceResource, claim: Claim) -> Leftover:
     tags = thing.tags if claim.owned else {}
-    stays = kind.holds_user_data and claim.by_place
-    why = (
-        f"{claim.why}, but nothing shows that we created it: delete it yourself, or tag it"
-        if stays
-        else claim.why
-    )
+    stays, why, home = False, claim.why, _home(aws, kind, thing)
+    if kind.holds_user_data and claim.by_place:
+        stays = True
+        why += ", but nothing shows that we created it: delete it yourself, or tag it"
+    elif home != aws.region:
+        stays = True
+        why = f"belongs to this stack in {home}: tear it down there (aws_region={home})"
     run = tags.get(RUN, "")
+    contents = kind.contents(aws, thing)
     return Leftover(
         kind.service,
         kind.name,
         thing.id,
         thing.name,
-        GLOBAL if kind.is_global else aws.region,
+        aws.region if not kind.is_global else GLOBAL if home == aws.region else home,
         claim.stack,
         run,
         tags.get(WHO, ""),
@@ -89,7 +102,10 @@ def _leftover(aws: Aws, kind: Kind, thing: ServiceResource, claim: Claim) -> Lef
         by_tag=claim.owned and not stays,
         stays=stays,
         within=thing.within,
-        vpc=thing.vpc,
+        vpc=thing.vpc or (thing.id if kind.name == "VPC" else ""),
+        kept=is_kept(tags),
+        contents=contents,
+        emptied=bool(contents) and kind.emptied(thing),
     )
 
 
@@ -113,6 +129,7 @@ def _of_no_kind(aws: Aws, stacks: Stacks) -> Iterable[Leftover]:
                 None,
                 True,
                 stays=True,
+                kept=is_kept(tags),
             )
     if stacks.blind:
         yield _unseen(

@@ -157,7 +157,9 @@ def _print_table(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _shown(resource: FoundResource) -> str:
-    return f"{resource.title}  {resource.module.label(resource.found or {})}"
+    state = resource.found or {}
+    inside = resource.module.contents(resource.ctx, state) if resource.ours else ""
+    return f"{resource.title}  {resource.module.label(state)}" + (f"  {inside}" if inside else "")
 
 
 def _print_plan(
@@ -173,7 +175,8 @@ def _print_plan(
     for resource in kept:
         print(f"keep    {_shown(resource)}  (kept; --with-kept deletes it)")
     for resource in foreign:
-        print(f"skip    {_shown(resource)}  (not tagged as ours)")
+        whose = resource.module.whose(resource.ctx, resource.found or {})
+        print(f"skip    {_shown(resource)}  ({whose})")
     if not resources:
         print("nothing to delete")
     sys.stdout.flush()

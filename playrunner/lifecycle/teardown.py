@@ -43,10 +43,19 @@ def tear_down(options: Options, with_kept: bool) -> int:
         left: list[Leftover] = []
         for client in _clients(shared):
             left += sweep(
-                client, cluster, lambda found: not _ids(found) & (reported | full), options, shared
+                client,
+                cluster,
+                lambda found: not _ids(found) & (reported | full),
+                options,
+                shared,
+                with_kept,
             )
             left += (
-                [found for found in leftovers.find(client, cluster) if _ids(found) & full]
+                [
+                    found
+                    for found in leftovers.held(leftovers.find(client, cluster), with_kept)
+                    if _ids(found) & full
+                ]
                 if full
                 else []
             )
@@ -55,21 +64,23 @@ def tear_down(options: Options, with_kept: bool) -> int:
     return delete_roles(cloud_roles(chosen_clouds(options)), options, "teardown", with_kept, then)
 
 
-def tear_down_expired(options: Options) -> int:
+def tear_down_expired(options: Options, with_kept: bool = False) -> int:
     """Delete every expired stack of the account, with or without an inventory for it."""
 
     def then(shared: RunState) -> int:
         left = [
             leftover
             for client in _clients(shared)
-            for leftover in _sweep_expired(client, options, shared)
+            for leftover in _sweep_expired(client, options, shared, with_kept)
         ]
         return _print_leftovers(left, DeletionSummary((), ()), options)
 
     return survey_roles((), options, "teardown --expired", Survey(), then)
 
 
-def _sweep_expired(client: Client, options: Options, shared: RunState) -> list[Leftover]:
+def _sweep_expired(
+    client: Client, options: Options, shared: RunState, with_kept: bool
+) -> list[Leftover]:
     over = leftovers.expired(leftovers.find(client, None), time.time())
     # In an expired stack, resources without their own expiry stay: a user may have added them.
     marks = {(leftover.kind, leftover.within, leftover.id) for leftover in over}
@@ -82,6 +93,7 @@ def _sweep_expired(client: Client, options: Options, shared: RunState) -> list[L
             lambda found: (found.kind, found.within, found.id) in marks,
             options,
             shared,
+            with_kept,
         )
     ]
 
@@ -102,35 +114,48 @@ def sweep(
     selects: Callable[[Leftover], bool],
     options: Options,
     shared: RunState,
+    with_kept: bool = False,
 ) -> list[Leftover]:
     """Delete the leftovers that may be deleted; returns those that remain. --check deletes none."""
     say = (lambda text: None) if options.json else _print_line
     try:
-        remaining = [found for found in leftovers.find(client, cluster) if selects(found)]
-        if options.check or not remaining:
+        found = leftovers.held(leftovers.find(client, cluster), with_kept)
+        remaining = [leftover for leftover in found if selects(leftover)]
+        removable = [leftover for leftover in remaining if not leftover.stays]
+        if options.check or not removable:
             return remaining
         if not options.json:
-            print(leftovers.as_table(remaining, time.time()))
-        if not options.yes and not confirmed(shared, len(remaining)):
+            print(leftovers.as_table(removable, time.time()))
+        if not options.yes and not confirmed(shared, len(removable)):
             return remaining
-        return leftovers.sweep(client, cluster, time.sleep, say, selects)
+        return leftovers.sweep(client, cluster, time.sleep, say, selects, with_kept=with_kept)
     except Unanswered as error:
         raise HostUnreachable(str(error)) from None
     except Refused as refusal:
         raise StepFailed(str(refusal)) from None
 
 
-def _print_leftovers(left: Sequence[Leftover], summary: DeletionSummary, options: Options) -> int:
+def _print_leftovers(found: Sequence[Leftover], summary: DeletionSummary, options: Options) -> int:
+    kept = [leftover for leftover in found if leftover.kept]
+    left = [leftover for leftover in found if not leftover.kept]
     code = LEFTOVERS if left and not options.check else 0
+    for leftover in () if options.json else kept:
+        print(f"keep    {leftover}  ({leftover.why})")
     if options.json:
+        data = summary.as_data()
         print_json(
-            {**summary.as_data(), "left": leftovers.as_data(left, time.time()), "exit_code": code}
+            {
+                **data,
+                "kept": [*data["kept"], *map(str, kept)],
+                "left": leftovers.as_data(left, time.time()),
+                "exit_code": code,
+            }
         )
     elif left:
         print("also found, by tag or network:" if options.check else "still there:")
         print(leftovers.as_table(left, time.time()))
     elif not options.check:
-        print(f"nothing is left{' except what is kept' if summary.kept else ''}")
+        print(f"nothing is left{' except what is kept' if summary.kept or kept else ''}")
     return code
 
 

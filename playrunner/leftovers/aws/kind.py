@@ -45,6 +45,14 @@ class Kind:
     def delete(self, aws: Aws, thing: ServiceResource) -> None:
         raise NotImplementedError
 
+    def contents(self, aws: Aws, thing: ServiceResource) -> str:
+        """How much is in it, as "holds 3 objects (1.0 MiB)"; empty where that is nothing."""
+        return ""
+
+    def emptied(self, thing: ServiceResource) -> bool:
+        """Whether what is in it goes with it."""
+        return True
+
     def holders(self, aws: Aws, thing: ServiceResource) -> str:
         """What blocks its deletion, where that is known."""
         return ""
