@@ -128,6 +128,8 @@ def _run(
                 shared.callbacks = open_callbacks(plays, report)
                 Execution(shared).play_all(plays)
                 code = 1 if shared.defects else _exit_code(shared)
+                if shared.refused is not None and code:
+                    code = BadInput.exit_code
                 if then and not code:
                     code = then(shared)
         except (Interrupted, KeyboardInterrupt):

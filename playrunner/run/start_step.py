@@ -12,6 +12,7 @@ from playrunner.errors import (
     HostUnreachable,
     NotYet,
     PlayrunnerError,
+    RunRefused,
     StepFailed,
     UndefinedVariable,
 )
@@ -253,6 +254,10 @@ class StepStarter:
             return {**NOT_SURVEYED, "absent": True}
         if isinstance(error, NotYet) and self.shared.options.check:
             return {"unknown": True, "changed": False, "msg": str(error)}
+        if isinstance(error, RunRefused):
+            if self.shared.refused is not None:  # it was shown once, and holds for all steps
+                return {**NOT_SURVEYED, "skip_reason": str(error)}
+            self.shared.refused = error
         if isinstance(error, (BadInput, UndefinedVariable, StepFailed, NotYet)):
             message = error.result if isinstance(error, BadArgument) else str(error)
             return {"failed": True, "changed": False, "msg": message}

@@ -66,7 +66,7 @@ class Front:
         call, reply = self._understood(request)
         fault = self._fault(call)
         if reply is None and (fault is None or fault.kind == "lost"):
-            reply = self._answered(call, environ)
+            reply = self._shown(call, body, lambda: self._answered(call, environ))
         elif fault is not None and fault.kind in ("throttle", "error", "deny"):
             reply = _refusal(call, fault)
         self._record(call, reply, fault, began, request.headers.get("User-Agent", ""))
@@ -75,6 +75,24 @@ class Front:
         if reply is None or (fault is not None and fault.kind == "lost"):
             raise sockets.reset(environ["werkzeug.socket"])
         return _send(reply, start_response)
+
+    def _shown(self, call: Call, body: bytes, answered: Callable[[], Reply]) -> Reply:
+        """What a caller sees of an answer: a read may be late."""
+        lag, name = self.state.lag, (call.service, call.action)
+        if call.mutating:
+            reply = answered()
+            with self._lock:
+                lag.changed(call.service, reply.body)
+            return reply
+        with self._lock:
+            missing = lag.missing(*name, body)
+        if missing:
+            code, number = missing
+            return complaint(call, AwsError(code, f"The ID '{number}' does not exist"))
+        reply = answered()
+        key = (*name, call.region_name, call.path, body)
+        with self._lock:
+            return reply if reply.error else lag.answer(*name, key, reply)
 
     def warm_up(self) -> None:
         """Load what the first calls need, so that they are not slow: a region's images, IAM's
@@ -189,8 +207,27 @@ class Front:
                     fault.kind if fault else None,
                     round((time.perf_counter() - began) * 1000, 1),
                     agent,
+                    _resource(call),
                 )
             )
+
+
+def _resource(call: Call) -> str:
+    """The ARN of the thing of IAM that a change is about."""
+    params = call.params
+    if call.service != "iam" or not call.mutating:
+        return ""
+    for name in ("OpenIDConnectProviderArn", "PolicyArn"):
+        if params.get(name) and not params.get("RoleName"):
+            return str(params[name]).replace(ACCOUNT, "ACCOUNT")
+    for name, kind in (
+        ("RoleName", "role"),
+        ("InstanceProfileName", "instance-profile"),
+        ("PolicyName", "policy"),
+    ):
+        if params.get(name):
+            return f"arn:aws:iam::ACCOUNT:{kind}/{params[name]}"
+    return ""
 
 
 # Where the status tells, not only the code: a HEAD of S3 has no body to say it in, and a bare 400
