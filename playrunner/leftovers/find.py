@@ -69,6 +69,13 @@ def _of_kind(aws: Aws, kind: Kind, stacks: Stacks) -> list[Leftover]:
     ]
 
 
+def _is_of_others(kind: Kind, thing: ServiceResource) -> bool:
+    """Whether a thing that is merely in our network may be somebody's: it does work or holds data,
+    or somebody tagged it. A bare interface, group or route is what services leave."""
+    tagged = any(key != "Name" and not key.startswith("aws:") for key in thing.tags)
+    return kind.holds_user_data or kind.does_work or tagged
+
+
 def _home(aws: Aws, kind: Kind, thing: ServiceResource) -> str:
     """The region of the stack that a thing belongs to."""
     return (home_region({**thing.raw, "Tags": thing.tags}) if kind.is_global else "") or aws.region
@@ -77,9 +84,13 @@ def _home(aws: Aws, kind: Kind, thing: ServiceResource) -> str:
 def _leftover(aws: Aws, kind: Kind, thing: ServiceResource, claim: Claim) -> Leftover:
     tags = thing.tags if claim.owned else {}
     stays, why, home = False, claim.why, _home(aws, kind, thing)
-    if kind.holds_user_data and claim.by_place:
+    others = claim.by_place and _is_of_others(kind, thing)
+    if others:
         stays = True
-        why += ", but nothing shows that we created it: delete it yourself, or tag it"
+        why += (
+            ", but nothing shows that we created it: delete it yourself, tag it, or name it with"
+            f" --also {thing.id}"
+        )
     elif home != aws.region:
         stays = True
         why = f"belongs to this stack in {home}: tear it down there (aws_region={home})"
@@ -106,6 +117,7 @@ def _leftover(aws: Aws, kind: Kind, thing: ServiceResource, claim: Claim) -> Lef
         kept=is_kept(tags),
         contents=contents,
         emptied=bool(contents) and kind.emptied(thing),
+        others=others,
     )
 
 

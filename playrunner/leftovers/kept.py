@@ -3,7 +3,7 @@ something that was not asked about."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from playrunner.leftovers.leftover import Leftover
@@ -12,9 +12,17 @@ from playrunner.leftovers.leftover import Leftover
 _NEEDED = ("VPC", "subnet", "security group", "network interface")
 
 
-def held(leftovers: Sequence[Leftover], with_kept: bool) -> list[Leftover]:
-    """The leftovers with those marked that a sweep leaves; with `with_kept` it leaves none of
-    them."""
+def held(
+    leftovers: Sequence[Leftover], with_kept: bool, also: Collection[str] = ()
+) -> list[Leftover]:
+    """The leftovers with those marked that a sweep leaves; with `with_kept` it leaves none that is
+    kept or holds something, and of things of others it takes those that `also` names."""
+    leftovers = [
+        replace(leftover, stays=False, others=False, why="named by --also")
+        if leftover.others and leftover.id in also
+        else leftover
+        for leftover in leftovers
+    ]
     if with_kept:
         return [replace(leftover, kept=False) for leftover in leftovers]
     inside = {leftover.vpc: leftover for leftover in leftovers if leftover.kept and leftover.vpc}

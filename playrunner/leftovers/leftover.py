@@ -48,6 +48,7 @@ class Leftover:
     vpc: str = ""
     kept: bool = False  # its own tag says that a teardown leaves it
     contents: str = ""  # how much is in it, as "holds 3 objects (1.0 MiB)"
+    others: bool = False  # in our network, and made by others: deleted only when it is named
     emptied: bool = False  # deleting it deletes what is in it, which nobody was shown
 
     def __str__(self) -> str:
@@ -60,7 +61,7 @@ class Leftover:
         shown = {
             key: value
             for key, value in vars(self).items()
-            if key not in ("by_tag", "stays", "within", "vpc", "emptied")
+            if key not in ("by_tag", "stays", "within", "vpc", "emptied", "others")
         }
         return {**shown, "removable": not self.stays and self.kind != UNSEEN}
 

@@ -3,7 +3,7 @@ when others are gone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from playrunner.leftovers.kept import held
@@ -23,12 +23,13 @@ def sweep(
     selected: Callable[[Leftover], bool] = lambda leftover: True,
     known_as: Sequence[str] = (),
     with_kept: bool = False,
+    also: Collection[str] = (),
 ) -> list[Leftover]:
     """Delete the selected ones of all leftovers; return those that a last search still finds, with
     the reason. What is kept, or holds something, goes only `with_kept`."""
 
     def search() -> list[Leftover]:
-        found = held(find(client, owner_cluster, known_as), with_kept)
+        found = held(find(client, owner_cluster, known_as), with_kept, also)
         return [leftover for leftover in found if selected(leftover)]
 
     remaining = search()

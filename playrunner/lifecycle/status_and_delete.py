@@ -75,8 +75,10 @@ def delete_roles(
     command: str,
     with_kept: bool = False,
     then: Callable[[RunState, DeletionSummary], int] | None = None,
+    before: Callable[[RunState], int] | None = None,
 ) -> int:
-    """Survey, print the plan, ask, and delete; then `then` (a sweep), which gives the exit code."""
+    """Survey, print the plan, ask, and delete; then `then` (a sweep), which gives the exit code.
+    Where `before` gives one, that is the end."""
     survey = Survey(removing=True)
 
     def go(shared: RunState) -> int:
@@ -90,6 +92,9 @@ def delete_roles(
             if resource.found is not None and not resource.ours
         ]
         _print_plan(resources, kept, foreign, options)
+        stopped = before(shared) if before else 0
+        if stopped:
+            return stopped
         if (
             resources
             and not options.check

@@ -26,6 +26,9 @@ class Kind:
     # It may hold data or work of others: being inside our VPC is not enough to delete it.
     holds_user_data: ClassVar[bool] = False
 
+    # It serves others: being inside our VPC is not enough to delete it.
+    does_work: ClassVar[bool] = False
+
     def all(self, aws: Aws) -> Iterable[ServiceResource]:
         """Everything of this kind in the region."""
         raise NotImplementedError
