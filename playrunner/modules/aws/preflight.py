@@ -18,6 +18,7 @@ from playrunner.cloud.costs import (
     unpriced,
 )
 from playrunner.cloud.preflight_findings import Finding, answers, findings, problem, warning
+from playrunner.errors import RunRefused
 from playrunner.hostside.module import Failed, Probe
 from playrunner.modules.aws._preflight import (
     network as _preflight_network,
@@ -26,6 +27,7 @@ from playrunner.modules.aws._preflight import (
     offerings,
     quotas,
     rights,
+    schemas,
 )
 from playrunner.modules.aws._preflight import (
     versions as _preflight_versions,
@@ -73,8 +75,12 @@ class Preflight(Probe):
     prices: dict[str, Any] = {}  # dollars an hour by instance type, before those of the table
     max_hourly: float | None = None  # refuse a plan that costs more dollars an hour
     account: str = ""  # refuse any other account
+    # Structured variables by name, as roles take them: unknown keys, wrong types and what does not
+    # go together are refused
+    declared: dict[str, Any] = {}
 
     def look(self, ctx: Context) -> dict[str, Any]:
+        self._refuse_malformed(ctx)
         planned = self.planned()
         seen, reported = look_around(ctx, planned)
         learnt, refused = answers(
@@ -106,6 +112,12 @@ class Preflight(Probe):
             *_elsewhere(ctx, plan),
         ]
         return self._report(ctx, seen, planned, plan, reported)
+
+    def _refuse_malformed(self, ctx: Context) -> None:
+        wrong = list(schemas.complaints(self.declared))
+        if wrong:
+            place = ctx.scope.origin(wrong[0][0])
+            raise RunRefused("; ".join(f"{name}: {text}" for name, text in wrong), place)
 
     def planned(self) -> PlannedResources:
         """The declaration; what cannot be understood is a failure."""

@@ -59,6 +59,9 @@ class AwsSettings(Settings):
     quotas: dict[str, float] = field(
         default_factory=dict
     )  # quota code: value, over the table in quotas.py
+    reservations: dict[str, dict[str, str]] = field(
+        default_factory=dict
+    )  # capacity reservations: {id: {zone, instance_type}}
     # How many seconds old an answer may be, by call: {"ec2:DescribeVpcs": 10, "iam:*": 3, "*": 1}
     lag: dict[str, float] = field(default_factory=dict)
 
