@@ -7,6 +7,8 @@ from typing import Any
 
 from playrunner.cloud.owner import CLUSTER, RUN, Owner
 
+# In the descriptions of roles, which IAM lists without their tags.
+DESCRIBED = "(playrunner "
 # In a state: the ids of other things that have the same name and our tag.
 DUPLICATES = "playrunner:duplicates"
 _IDS = (

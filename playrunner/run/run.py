@@ -134,6 +134,12 @@ def _run(
                     code = then(shared)
         except (Interrupted, KeyboardInterrupt):
             code = Interrupted.exit_code
+            if going_on := report.waiting():
+                report.print_note(
+                    f"stopped; this goes on without us, and may cost by the hour:"
+                    f" {', '.join(going_on)}; {project.program()} audit shows what is there and"
+                    " what it costs, the same command goes on with it"
+                )
         except BadInput as error:
             code = BadInput.exit_code
             report.print_error(error)

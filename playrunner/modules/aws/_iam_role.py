@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from playrunner.aws.tags import plain, spelled
+from playrunner.aws.tags import DESCRIBED, plain, spelled
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _iam
 from playrunner.modules.aws._identity import IdentityModule
@@ -50,11 +50,9 @@ class Role(IdentityModule):
         wanted: State = {
             "AssumeRolePolicyDocument": self.trust_document(ctx),
             "MaxSessionDuration": self.max_session_seconds,
-            "Description": self.description,
+            "Description": f"{self.description} {DESCRIBED}{ctx.owner.cluster})".strip(),
             "Tags": {**plain(self.tags), **self.region_tag(ctx)},
         }
-        if not self.description:
-            del wanted["Description"]
         if self.managed_policies is not None:
             wanted["AttachedPolicies"] = _iam.policy_arns(ctx, self.managed_policies)
         if self.inline_policies is not None:
