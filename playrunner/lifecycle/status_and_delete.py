@@ -95,12 +95,11 @@ def delete_roles(
         stopped = before(shared) if before else 0
         if stopped:
             return stopped
-        if (
-            resources
-            and not options.check
-            and not options.yes
-            and not confirmed(shared, len(resources))
-        ):
+        asks = bool(resources) and not options.check and not options.yes
+        if asks and options.json and not sys.stdin.isatty():
+            plan = DeletionSummary((), kept, resources).as_data()
+            print_json({**plan, "error": _unasked(len(resources)), "exit_code": BadInput.exit_code})
+        if asks and not confirmed(shared, len(resources)):
             return Interrupted.exit_code
         deletions = (
             ()
@@ -189,13 +188,17 @@ def _print_plan(
 
 def confirmed(shared: RunState, count: int) -> bool:
     if not sys.stdin.isatty():
-        raise BadInput(
-            f"{count} resources would be deleted and there is no terminal to ask on; use --yes, or"
-            " --check for the plan only"
-        )
+        raise BadInput(_unasked(count))
     return shared.report.ask(f"Delete these {count} resources? [y/N]").strip().lower() in (
         "y",
         "yes",
+    )
+
+
+def _unasked(count: int) -> str:
+    return (
+        f"{count} resources would be deleted and there is no terminal to ask on; use --yes, or"
+        " --check for the plan only"
     )
 
 
