@@ -50,6 +50,7 @@ class LaunchTemplate(Ec2Module):
     user_data: str | None = None  # what an instance does at its first start, in plain text
     # What EKS nodes do with the disks of the machine: one for pods and images, or each by itself
     local_storage: Literal["RAID0", "Mount"] | None = None
+    metadata_hops: int = 2  # who may ask for its metadata; pods are one hop behind their node
     volume_gib: int = 100  # its root disk, gp3 and encrypted
     root_device: str = "/dev/xvda"  # as the image names it
     placement_group: str | None = None  # close to the others in it
@@ -101,7 +102,7 @@ class LaunchTemplate(Ec2Module):
             "KeyName": self.key_name,
             "UserData": user_data,
             "BlockDeviceMappings": [gp3_volume(self.root_device, self.volume_gib)],
-            "MetadataOptions": METADATA,
+            "MetadataOptions": {**METADATA, "HttpPutResponseHopLimit": self.metadata_hops},
             "Placement": {"GroupName": self.placement_group} if self.placement_group else None,
             "CapacityReservationSpecification": reservation
             if self.capacity_reservation_id

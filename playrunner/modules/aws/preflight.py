@@ -3,6 +3,7 @@ is made."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,7 @@ class Preflight(Probe):
     ] = []  # what costs by what is put into it: name, role, what (efs, images or objects)
     prices: dict[str, Any] = {}  # dollars an hour by instance type, before those of the table
     max_hourly: float | None = None  # refuse a plan that costs more dollars an hour
+    cost_limit: float | None = None  # ask before a plan that costs more dollars an hour is begun
     account: str = ""  # refuse any other account
     # Structured variables by name, as roles take them: unknown keys, wrong types and what does not
     # go together are refused
@@ -187,6 +189,22 @@ class Preflight(Probe):
                     f" {thing.note}"
                 )
 
+    def _ask_about(self, ctx: Context, plan: Sequence[PlanItem]) -> None:
+        cost = hourly(plan)
+        if self.cost_limit is None or cost <= self.cost_limit:
+            return
+        text = (
+            f"the plan costs {dollars(cost)} an hour, more than cost_limit"
+            f" ({dollars(self.cost_limit)})"
+        )
+        if not sys.stdin.isatty():
+            raise Failed(f"{text}, and there is no terminal to ask on; raise cost_limit to go on")
+        if ctx.ask(f"{text}; create it all the same? [y/N]", True).strip().lower() not in (
+            "y",
+            "yes",
+        ):
+            raise Failed(f"{text}: nothing was made")
+
     def _report(
         self,
         ctx: Context,
@@ -224,6 +242,9 @@ class Preflight(Probe):
                 **values,
             )
         creates = seen.our_networks == 0 or any(seen.missing(group) for group in planned.machines)
+        ctx.show(f"account {values['account']}, {values['arn']}, {values['region']}")
+        if creates and not ctx.check:
+            self._ask_about(ctx, plan)
         if any(thing.hourly for thing in plan):
             ctx.show(as_table(plan) if creates or ctx.check else in_one_line(plan))
         return {**values, "msg": in_one_line(plan)}

@@ -22,6 +22,7 @@ from werkzeug.test import run_wsgi_app
 from playrunner.sandbox.aws.api import control, credentials, services
 from playrunner.sandbox.aws.api.authentication import Authentication
 from playrunner.sandbox.aws.api.aws_state import ACCOUNT, AwsState
+from playrunner.sandbox.aws.api.resource import about
 from playrunner.sandbox.aws.api.wire import (
     AwsError,
     Call,
@@ -207,27 +208,9 @@ class Front:
                     fault.kind if fault else None,
                     round((time.perf_counter() - began) * 1000, 1),
                     agent,
-                    _resource(call),
+                    about(call),
                 )
             )
-
-
-def _resource(call: Call) -> str:
-    """The ARN of the thing of IAM that a change is about."""
-    params = call.params
-    if call.service != "iam" or not call.mutating:
-        return ""
-    for name in ("OpenIDConnectProviderArn", "PolicyArn"):
-        if params.get(name) and not params.get("RoleName"):
-            return str(params[name]).replace(ACCOUNT, "ACCOUNT")
-    for name, kind in (
-        ("RoleName", "role"),
-        ("InstanceProfileName", "instance-profile"),
-        ("PolicyName", "policy"),
-    ):
-        if params.get(name):
-            return f"arn:aws:iam::ACCOUNT:{kind}/{params[name]}"
-    return ""
 
 
 # Where the status tells, not only the code: a HEAD of S3 has no body to say it in, and a bare 400
