@@ -84,10 +84,14 @@ class _Reconciliation:
                     reason
                     or f"still not as declared after {attempts} attempts: {_differing(change)}"
                 )
-            self._apply(change)
+            answered = self._apply(change)
             if self.blocked_by:
                 self._sleep(self.blocked_by)
-            observed = self._wait_until_visible(change)
+            # What does not show after the second time hardly shows after a longer wait.
+            patient = answered and attempts < 2
+            observed = self._wait_until_visible(
+                change, CHANGED_SECONDS if patient else REFUSED_SECONDS
+            )
 
     def delete(self) -> dict[str, Any]:
         module, ctx = self.module, self.ctx
@@ -180,13 +184,13 @@ class _Reconciliation:
             observed = self.module.observe(self.ctx)
         return observed
 
-    def _wait_until_visible(self, change: Change) -> State | None:
+    def _wait_until_visible(self, change: Change, seconds: float) -> State | None:
         """The resource once some of the change shows and it is stable; a new one may not show at
         once."""
         observed = self._wait_until_stable(self._look())
         if observed is not None and change.creates:
             self._believe(ANSWERED_SECONDS)  # it may be gone again in the next answer
-        deadline = time.monotonic() + CHANGED_SECONDS
+        deadline = time.monotonic() + seconds
         while (
             self._change(observed).same_as(change)
             and time.monotonic() < deadline

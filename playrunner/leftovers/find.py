@@ -69,6 +69,13 @@ def _of_kind(aws: Aws, kind: Kind, stacks: Stacks) -> list[Leftover]:
     ]
 
 
+def _contents(aws: Aws, kind: Kind, thing: ServiceResource) -> str:
+    try:
+        return kind.contents(aws, thing)
+    except (Refused, Unanswered, HostUnreachable) as error:
+        return f"holds what cannot be looked at ({error})"
+
+
 def _is_of_others(kind: Kind, thing: ServiceResource) -> bool:
     """Whether a thing that is merely in our network may be somebody's: it does work or holds data,
     or somebody tagged it. A bare interface, group or route is what services leave."""
@@ -95,7 +102,7 @@ def _leftover(aws: Aws, kind: Kind, thing: ServiceResource, claim: Claim) -> Lef
         stays = True
         why = f"belongs to this stack in {home}: tear it down there (aws_region={home})"
     run = tags.get(RUN, "")
-    contents = kind.contents(aws, thing)
+    contents = _contents(aws, kind, thing)
     return Leftover(
         kind.service,
         kind.name,
