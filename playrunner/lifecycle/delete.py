@@ -137,6 +137,7 @@ def _delete(
             resource.module,
             replace(resource.ctx, progress=_progress_reporter(resource, waits)),
             in_use_seconds,
+            resource.found,
         )
     except (Failed, HostUnreachable) as problem:
         return Deletion(

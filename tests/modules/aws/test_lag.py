@@ -3,6 +3,7 @@ the same is shown and can be deleted."""
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -40,6 +41,7 @@ def test_reads_that_lag_ten_seconds_make_nothing_double(stage: AwsStage) -> None
     again = stage.play(ROLE, **WISH)  # at once, while reads still go back and forth
     assert again.code == 0, again.messages
     assert counted(stage) == WHOLE
+    time.sleep(LAG_SECONDS)  # what is older than the lag shows in every read
     lag(stage, LAG_SECONDS)
     gone = stage.delete(ROLE, **WISH)
     assert gone.code == 0, gone.text
