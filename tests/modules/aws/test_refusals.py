@@ -1,5 +1,5 @@
-"""What no step can work without ends a run with one line and exit code 5; a right that is missing is
-named."""
+"""What no step can work without ends a run with one line and exit code 5; a right that is missing
+is named."""
 
 from __future__ import annotations
 
