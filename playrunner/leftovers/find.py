@@ -25,6 +25,9 @@ GO_WITH_OTHERS = {
     "elasticloadbalancing:listener-rule",
 }
 
+# How tags begin that services write by themselves on what they put into a network.
+OF_SERVICES = ("aws:", "eks:eni:", "node.k8s.amazonaws.com/", "GuardDutyManaged")
+
 
 def find(aws: Aws, owner_cluster: str | None, known_as: Iterable[str] = ()) -> list[Leftover]:
     """What is left of one stack, or with None of every stack that left a tag. Read-only.
@@ -79,7 +82,7 @@ def _contents(aws: Aws, kind: Kind, thing: ServiceResource) -> str:
 def _is_of_others(kind: Kind, thing: ServiceResource) -> bool:
     """Whether a thing that is merely in our network may be somebody's: it does work or holds data,
     or somebody tagged it. A bare interface, group or route is what services leave."""
-    tagged = any(key != "Name" and not key.startswith("aws:") for key in thing.tags)
+    tagged = any(key != "Name" and not key.startswith(OF_SERVICES) for key in thing.tags)
     return kind.holds_user_data or kind.does_work or tagged
 
 
