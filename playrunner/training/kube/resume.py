@@ -151,11 +151,11 @@ def _say(options: Options, run: ClusterRun, before: int, nodes: int, growth: Gro
 
 
 def _kept_size(growth: Growth) -> str:
-    """A size that the inventory fixes is what the next run of the role goes back to."""
-    if growth.group is None or not growth.grows:
+    """A size that the inventory fixes is what the next run of the role goes back to; one of EKS
+    counts only when the group is made."""
+    if growth.group is None or not growth.grows or growth.group.cloud == "aws":
         return ""
-    word, role = ("desired_size", "eks") if growth.group.cloud == "aws" else ("nodes", "gke")
     return (
-        f"\n{growth.group.text} stays at {growth.size}: where the inventory gives it a {word}, say"
-        f" {growth.size} there before the next {program()} {role}.create"
+        f"\n{growth.group.text} stays at {growth.size}: where the inventory gives it a nodes, say"
+        f" {growth.size} there before the next {program()} gke.create"
     )
