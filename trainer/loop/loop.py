@@ -244,7 +244,8 @@ class Training:
         )
         if self.session.scaler and state.get("scaler"):
             self.session.scaler.load_state_dict(state["scaler"])
-        self.processes.say(resuming(self.train, self._epoch(), self.step, checkpoint))
+        if line := resuming(self.train, self._epoch(), self.step, checkpoint):
+            self.processes.say(line)
 
     def _finish(self) -> None:
         if self.saved != self.step:

@@ -74,6 +74,7 @@ class Supervisor:
     def run(self) -> int:
         processes.adopt_orphans()
         self._install_signal_handlers()
+        self.output.note(f"run {self.config['run_id']} begins")
         self.contact.open()
         try:
             for command in self.config["commands"]:

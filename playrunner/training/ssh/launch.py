@@ -287,7 +287,7 @@ def _goes_on(
         )
         return True
     where = (
-        f"resuming from {existing.checkpoints[-1]}"
+        f"its newest checkpoint is {existing.checkpoints[-1]}"
         if existing.checkpoints
         else "it has no checkpoint yet: starting from the beginning"
     )
