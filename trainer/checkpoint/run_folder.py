@@ -212,10 +212,9 @@ class RunFolder:
 
 
 def stored_order(markers: dict[str, bytes]) -> list[str]:
-    """The names of checkpoints in a store, the one to go on from first, by their markers; those
-    whose marker cannot be read come last."""
+    """The names of checkpoints in a store by their markers, the one to go on from first; before it
+    those whose marker cannot be read, so that it is said that they are passed over."""
     origins = {name: origin_of(marker) for name, marker in markers.items()}
     readable = [Entry(name, origin) for name, origin in origins.items() if origin]
-    return [entry.name for entry in in_order(readable)] + sorted(
-        (name for name, origin in origins.items() if not origin), reverse=True
-    )
+    unreadable = sorted((name for name, origin in origins.items() if not origin), reverse=True)
+    return unreadable + [entry.name for entry in in_order(readable)]

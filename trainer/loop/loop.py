@@ -17,6 +17,7 @@ from trainer.config import Profile
 from trainer.data import open_samples
 from trainer.data.loader import Batch, Ready
 from trainer.data.opening import open_loader
+from trainer.data.tokenizer_file import tokenizer_file, with_tokenizer
 from trainer.distributed.process_group import ProcessGroup
 from trainer.errors import AskedToEnd, TrainerError, Unhealthy
 from trainer.loop.log_styles import evaluated, resuming, saving
@@ -39,7 +40,7 @@ def run(profile: Profile, output: Path, processes: ProcessGroup) -> None:
 class Training:
     def __init__(self, profile: Profile, output: Path, processes: ProcessGroup) -> None:
         self.profile, self.train, self.processes = profile, profile.train, processes
-        self.stopping = StopRequest()
+        self.output, self.stopping = output, StopRequest()
         self.samples, self.validation = processes.together(
             lambda: open_samples(self.train, output, processes.world_size)
         )
@@ -119,8 +120,14 @@ class Training:
             "scaler": scaler.state_dict() if scaler else None,
             "profile": asdict(self.profile),
         }
+        tokenizer = tokenizer_file(self.train, self.output) if self.processes.first else None
         self.checkpoints.save(
-            self.step, lambda folder: self.strategy.save(self.session, folder), state, wait
+            self.step,
+            lambda folder: with_tokenizer(
+                self.strategy.save(self.session, folder), tokenizer, folder
+            ),
+            state,
+            wait,
         )
         self.saved = self.step
 
