@@ -23,7 +23,10 @@ class Launch:
     )
     min_nodes: int = 0  # elastic runs go on with this many; 0 is not elastic
     max_nodes: int = 0  # and grow to this many
-    max_restarts: int = 3  # fewer and one unlucky node ends an elastic run
+    # How often a run whose process failed starts again from its newest checkpoint, whatever the
+    # launcher; bad input and a loss that is no number are not tried again
+    max_restarts: int = 3
+    restarts_per_hour: int = 6  # and within any hour; the pauses before them grow from 2 to 120 s
     resources: dict[str, Any] = field(
         default_factory=dict
     )  # per node, in the cluster's own words: nvidia.com/gpu: 8

@@ -15,7 +15,8 @@ from tests.support.trainer.launching import launch
 from trainer.errors import BadInput
 
 pytestmark = pytest.mark.processes
-WORDS = "the run on a node keeps its step and saves what every rank has learned so far".split()
+TEXT = "the run on a node keeps its step and saves what every rank has learned so far"
+WORDS = list(TEXT.split(" "))
 
 
 def write_text(path: Path, seed: int, lines: int) -> Path:

@@ -33,6 +33,7 @@ class PeerCallbacks:
     stop: Callable[[str, bool], None]  # the reason, and whether at once
     changed: Callable[[], None]  # the set of lost nodes has changed
     kill_stuck_ranks: Callable[[], None]  # ranks that wait for a lost node
+    restart: Callable[[], None]  # the first node starts the run again
 
 
 class Contact:
@@ -50,10 +51,13 @@ class Contact:
         self.lost: set[str] = set()
         self.ended: set[str] = set()
         self.first_is_done = False
+        self.idle: set[str] = set()  # others whose processes have all ended after a failure
+        self.is_final = False  # the first node does not start the run again
         self.server: HeartbeatServer | None = None
         self.line: Peer | None = None  # to the first node, from the others
         self.heard: dict[str, float] = {}
         self.begun = self.beaten = self.renewed = time.monotonic()
+        self.idle_sent = 0.0
 
     def open(self) -> None:
         if self.others:
@@ -113,6 +117,28 @@ class Contact:
         if self.line:
             self.line.send({"failed": failure.plain()})
 
+    @property
+    def all_idle(self) -> bool:
+        return self.others <= self.idle
+
+    def awaits_decision(self) -> bool:
+        """Tell the first node that nothing runs here any more; whether its decision is awaited."""
+        if self.line and time.monotonic() - self.idle_sent >= BEAT_SECONDS:
+            self.idle_sent = time.monotonic()
+            self.line.send({"idle": 1})
+        late = time.monotonic() - self.renewed > self.config["lease_seconds"]
+        return not self.is_final and not self.first_is_done and not late
+
+    def send_restart(self, number: int) -> None:
+        self.idle.clear()
+        if self.server:
+            self.server.broadcast({"restart": number})
+
+    def send_final(self) -> None:
+        """The run is over for all nodes."""
+        if self.server:
+            self.server.broadcast({"final": 1})
+
     def send_end(self) -> None:
         if self.line:
             self.line.send({"ended": 1})
@@ -131,6 +157,12 @@ class Contact:
             self.callbacks.stop(str(message["stop"]), bool(message.get("at_once")))
         if message.get("finished"):
             self.first_is_done = True
+        if "idle" in message and self.first:
+            self.idle.add(peer.name)
+        if "final" in message:
+            self.is_final = True
+        if "restart" in message and not self.first:
+            self.callbacks.restart()
 
     def _reach_first_node(self) -> None:
         if self.line and not self.line.open:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import selectors
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 MARK = "PLAYRUNNER_RUN"  # every process of a run carries it, with the run's id and node
@@ -23,6 +24,18 @@ def adopt_orphans() -> None:
 def end_with_parent() -> None:
     """Called in a child: it gets SIGTERM when its parent dies (Linux)."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def wake_on_signals(selector: selectors.BaseSelector, on_sigterm: Callable[..., None]) -> None:
+    """A signal ends the selector's wait; SIGTERM also calls its handler."""
+    reader, writer = os.pipe()
+    for end in (reader, writer):
+        os.set_blocking(end, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    selector.register(reader, selectors.EVENT_READ, None)
+    signal.signal(signal.SIGTERM, on_sigterm)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
 
 
 def marked(mark: str) -> set[int]:

@@ -3,7 +3,8 @@ the run.
 
 `python -m trainer.node.supervisor RUN-FOLDER HOST`. A run needs a renewed lease: the other nodes
 get it from the first node, the first node from the controller (a detached run needs none there).
-The first failure ends the run on all nodes.
+The first failure ends the processes on all nodes; then the first node decides whether all start
+again (restart.py).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from trainer.node.folder import NodeFolder, read_json
 from trainer.node.heartbeat_link import HeartbeatServer, Peer
 from trainer.node.output import Output
 from trainer.node.peer_contact import Contact, PeerCallbacks
+from trainer.node.restart import Restarts
 
 TICK_SECONDS = 0.2
 # Failures come in bursts; the one that explains the others may be reported a little later
@@ -57,6 +59,7 @@ class Supervisor:
                 stop=self._stop_requested,
                 changed=self._write_status,
                 kill_stuck_ranks=self._kill_stuck_ranks,
+                restart=self._restart,
             ),
         )
         self.running: dict[int, str] = {}  # pid to label
@@ -70,33 +73,33 @@ class Supervisor:
         # Whether some nodes do not share the run's folder
         self.apart = bool(sees) and sees != set(config["nodes"])
         self.kills = False  # remaining processes are being killed, which is not a failure
+        self.restarts = Restarts(config, folder.output)
+        self.restart_at = 0.0  # when the first node starts the run again
+        self.refused = ""  # why it does not
 
     def run(self) -> int:
         processes.adopt_orphans()
-        self._install_signal_handlers()
+        processes.wake_on_signals(self.selector, self._on_sigterm)
         self.output.note(f"run {self.config['run_id']} begins")
         self.contact.open()
-        try:
-            for command in self.config["commands"]:
-                self._start(command)
-        except OSError as error:
-            what = f"a process could not be started: {error}"
-            self._fail(Failure(self.host, NOT_STARTED, what, time.time()))
-        self._write_status()
-        while not self._over():
+        self._start_all()
+        while not self._over() or self._starts_again():
             for key, _ in self.selector.select(TICK_SECONDS):
                 self._handle(key)
             if self.asked:
                 self.stop("asked to stop", self.config["grace_seconds"])
             self._reap()
-            self.contact.keep_up(bool(self.running), self.state == "running")
+            waits = self.state == "failing" and not self.contact.first
+            self.contact.keep_up(bool(self.running) or waits, self.state == "running")
             if self.contact.first and not self.config["detached"]:
                 self._check_lease()
             self._enforce()
         return self._finish()
 
     def stop(self, reason: str, grace: float, state: str = "stopping") -> None:
-        if self.state != "running":
+        if state == "stopping" and self.state == "failing" and self.restart_at:
+            self.failures.clear()  # asked to end while it waits to start again
+        elif self.state != "running":
             return
         self.state, self.reason, self.deadline = state, reason, time.monotonic() + grace
         self.output.note(f"{reason}: ending this node's processes")
@@ -116,10 +119,58 @@ class Supervisor:
         )
         self._write_status()
 
+    # --- starting again
+
+    def _starts_again(self) -> bool:
+        """Whether to stay after all processes have ended: the first node decides."""
+        if self.state != "failing" or not self.restarts.most or self.asked or self.refused:
+            return False
+        if not self.contact.first:
+            return self.contact.awaits_decision()
+        if not self.restart_at:
+            root = cause(self.failures)
+            self.refused = self.restarts.refusal(root)
+            if self.refused:
+                self.output.note(f"restart: not started again: {self.refused}")
+                return False
+            pause = self.restarts.pause()
+            self.restart_at = time.monotonic() + pause
+            number = f"{self.restarts.count + 1} of {self.restarts.most}"
+            self.reason = f"restart {number} in {pause:g} s after: {root.reason if root else '?'}"
+            self.output.note(f"restart: {number} in {pause:g} s after: {root and root.reason}")
+            self._write_status()
+        if self.contact.lost or any(each.kind == LEASE_EXPIRED for each in self.failures):
+            self.refused = "a node was lost, or the controller"
+            return False
+        if time.monotonic() >= self.restart_at and self.contact.all_idle:
+            self.contact.send_restart(self.restarts.count + 1)
+            self._restart()
+        return True
+
+    def _restart(self) -> None:
+        if self.state != "failing":
+            return
+        self.restarts.begin()
+        self.failures, self.reason, self.state = [], "", "running"
+        self.deadline, self.restart_at, self.kills = 0.0, 0.0, False
+        self.output.tail.clear()
+        self._start_all()
+
     # --- processes
+
+    def _start_all(self) -> None:
+        try:
+            for command in self.config["commands"]:
+                self._start(command)
+        except OSError as error:
+            what = f"a process could not be started: {error}"
+            self._fail(Failure(self.host, NOT_STARTED, what, time.time()))
+        self._write_status()
 
     def _start(self, command: dict[str, Any]) -> None:
         shared = read_json(Path(self.config["environment"]))
+        # The network was checked when the run started first
+        again = {"TRAINER_GATE": "", "TRAINER_RESTART": str(self.restarts.count)}
         environment = {
             **os.environ,
             **shared,
@@ -128,6 +179,7 @@ class Supervisor:
             "TRAINER_NODE": str(self.folder.path),
             "TRAINER_TOKEN": self.config["token"],
             **self._folder_variables(),
+            **(again if self.restarts.count else {}),
         }
         process = subprocess.Popen(
             command["argv"],
@@ -244,10 +296,13 @@ class Supervisor:
 
     def _finish(self) -> int:
         processes.end_all(self.mark, 0.5)
+        self.contact.send_final()
         self.contact.send_end()
         state = {"running": "finished", "stopping": "stopped", "failing": "failed"}[self.state]
         root = cause(self.failures)
         self.reason = root.reason if root else self.reason
+        if self.refused and state == "failed":
+            self.reason += f"; not started again: {self.refused}"
         self.state = state
         self.output.note(state + (f": {self.reason}" if self.reason else ""))
         self._write_status()
@@ -256,7 +311,8 @@ class Supervisor:
     def _write_status(self) -> None:
         pid = os.getpid()
         root = cause(self.failures)
-        state = {"failing": "stopping"}.get(self.state, self.state)
+        waits = "running" if self.restart_at else "stopping"
+        state = waits if self.state == "failing" else self.state
         self.folder.write_status(
             run_id=self.config["run_id"],
             host=self.host,
@@ -271,17 +327,8 @@ class Supervisor:
             apart=self.apart,
             lost=sorted(self.contact.lost),
             cause=root.plain() if root else None,
+            restarts=self.restarts.count,
         )
-
-    def _install_signal_handlers(self) -> None:
-        reader, writer = os.pipe()
-        for end in (reader, writer):
-            os.set_blocking(end, False)
-        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        self.selector.register(reader, selectors.EVENT_READ, None)
-        signal.signal(signal.SIGTERM, self._on_sigterm)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def _on_sigterm(self, *_: object) -> None:
         self.asked = True  # handled in the loop, where no state is half changed
