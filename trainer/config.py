@@ -202,6 +202,11 @@ class Guard:
     spike_factor: float = 0.0
     # Steps in the recent mean; checking reads the loss every step, which a GPU feels
     spike_window: int = 50
+    # What is only reported, in the log, the metrics and train.status; 0 is off
+    alert_factor: float = 2.0  # a loss over this many times the recent mean
+    gradient_factor: float = 10.0  # a norm over this many times the recent median
+    stall_seconds: float = 20.0  # without a batch, or without progress
+    slow_factor: float = 2.0  # a rank that works this many times longer than the others
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ class PeerCallbacks:
     stop: Callable[[str, bool], None]  # the reason, and whether at once
     changed: Callable[[], None]  # the set of lost nodes has changed
     kill_stuck_ranks: Callable[[], None]  # ranks that wait for a lost node
-    restart: Callable[[], None]  # the first node starts the run again
+    restart: Callable[[int], None]  # the first node starts the run again, for the n-th time
 
 
 class Contact:
@@ -53,6 +53,7 @@ class Contact:
         self.first_is_done = False
         self.idle: set[str] = set()  # others whose processes have all ended after a failure
         self.is_final = False  # the first node does not start the run again
+        self.start_number = 0  # how often the run was started again; of messages, whose they are
         self.server: HeartbeatServer | None = None
         self.line: Peer | None = None  # to the first node, from the others
         self.heard: dict[str, float] = {}
@@ -115,22 +116,26 @@ class Contact:
 
     def send_failure(self, failure: Failure) -> None:
         if self.line:
-            self.line.send({"failed": failure.plain()})
+            self.line.send({"failed": failure.plain(), "start": self.start_number})
 
     @property
     def all_idle(self) -> bool:
         return self.others <= self.idle
 
-    def awaits_decision(self) -> bool:
-        """Tell the first node that nothing runs here any more; whether its decision is awaited."""
+    def awaits_decision(self, failure: Failure | None) -> bool:
+        """Tell the first node that nothing runs here any more, and why, where it was not connected
+        before; whether its decision is awaited."""
         if self.line and time.monotonic() - self.idle_sent >= BEAT_SECONDS:
             self.idle_sent = time.monotonic()
-            self.line.send({"idle": 1})
+            if failure and failure.node == self.host:
+                self.send_failure(failure)
+            self.line.send({"idle": 1, "start": self.start_number})
         late = time.monotonic() - self.renewed > self.config["lease_seconds"]
         return not self.is_final and not self.first_is_done and not late
 
     def send_restart(self, number: int) -> None:
         self.idle.clear()
+        self.start_number = number
         if self.server:
             self.server.broadcast({"restart": number})
 
@@ -144,6 +149,8 @@ class Contact:
             self.line.send({"ended": 1})
 
     def _handle(self, peer: Peer, message: dict[str, Any]) -> None:
+        if message.get("start", self.start_number) != self.start_number:
+            return  # of processes that were started again since
         if "failed" in message and self.first and self.config["elastic_min"]:
             failure = failure_from(message["failed"])
             self._lose(peer.name, failure.kind, failure.what)
@@ -162,7 +169,8 @@ class Contact:
         if "final" in message:
             self.is_final = True
         if "restart" in message and not self.first:
-            self.callbacks.restart()
+            self.start_number = int(message["restart"])
+            self.callbacks.restart(self.start_number)
 
     def _reach_first_node(self) -> None:
         if self.line and not self.line.open:

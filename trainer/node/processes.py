@@ -7,6 +7,7 @@ import ctypes
 import os
 import selectors
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -24,6 +25,20 @@ def adopt_orphans() -> None:
 def end_with_parent() -> None:
     """Called in a child: it gets SIGTERM when its parent dies (Linux)."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def start(argv: list[str], folder: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """A process of the run, in a session of its own, its output on a pipe."""
+    return subprocess.Popen(
+        argv,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        preexec_fn=end_with_parent,
+    )
 
 
 def wake_on_signals(selector: selectors.BaseSelector, on_sigterm: Callable[..., None]) -> None:

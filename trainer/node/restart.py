@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from trainer.node.failure import LAUNCHER, RANK, Failure
+from trainer.node.failure import LAUNCHER, LEASE_EXPIRED, RANK, Failure
 
 PER_HOUR = 6
+IDLE_SECONDS = 60.0  # for the other nodes' processes to end
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 2.0, 120.0
 # A run that fails this often in a row, each time so soon and without a new checkpoint, will again
 LOOP_FAILURES, SOON_SECONDS = 3, 600.0
@@ -28,10 +29,44 @@ class Restarts:
         self.times: list[float] = []
         self.stalled = 0  # failures in a row that came soon and without a new checkpoint
         self.started, self.step = time.monotonic(), newest_step(output)
+        self.at = 0.0  # when the run starts again
+        self.refused = ""  # why it does not
+        self._news = ""
 
     @property
     def count(self) -> int:
         return len(self.times)
+
+    def decide(
+        self, failures: list[Failure], root: Failure | None, gone: set[str], idle: bool
+    ) -> str:
+        """After a failure, called until it is decided: "go", "wait" or "no"."""
+        now = time.monotonic()
+        if not self.refused and not self.at:
+            self.refused, pause = self.refusal(root), self.pause()
+            if not self.refused:
+                self.at = now + pause
+                self._news = (
+                    f"restart: {self.count + 1} of {self.most} in {pause:g} s after"
+                    f" {root.reason if root else 'a failure'}"
+                )
+        if self.refused:
+            pass
+        elif gone:
+            self.refused = f"{', '.join(sorted(gone))} has ended"
+        elif any(each.kind == LEASE_EXPIRED for each in failures):
+            self.refused = "the controller is lost"
+        elif now > self.at + IDLE_SECONDS:
+            self.refused = "processes on other nodes do not end"
+        if self.refused:
+            self.at, self._news = 0.0, f"restart: not started again: {self.refused}"
+            return "no"
+        return "go" if now >= self.at and idle else "wait"
+
+    def news(self) -> str:
+        """What was decided since the last call."""
+        news, self._news = self._news, ""
+        return news
 
     def refusal(self, failure: Failure | None) -> str:
         """Why the run does not start again after this failure; empty when it does. Counts the
@@ -63,7 +98,7 @@ class Restarts:
         return min(LONGEST_PAUSE_SECONDS, self.first_pause * 2 ** max(0, self.stalled - 1))
 
     def begin(self) -> None:
-        self.started = time.monotonic()
+        self.started, self.at = time.monotonic(), 0.0
         self.times.append(self.started)
 
 

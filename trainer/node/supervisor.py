@@ -30,7 +30,7 @@ from trainer.node.failure import (
     ending,
     kind_of,
 )
-from trainer.node.folder import NodeFolder, read_json
+from trainer.node.folder import Lease, NodeFolder, read_json
 from trainer.node.heartbeat_link import HeartbeatServer, Peer
 from trainer.node.output import Output
 from trainer.node.peer_contact import Contact, PeerCallbacks
@@ -68,14 +68,12 @@ class Supervisor:
         self.failures: list[Failure] = []
         self.state, self.reason, self.asked = "running", "", False
         self.deadline = 0.0
-        self.lease, self.renewed = 0, time.monotonic()
+        self.lease = Lease(folder.lease)
         sees = set(config.get("sees") or ())
         # Whether some nodes do not share the run's folder
         self.apart = bool(sees) and sees != set(config["nodes"])
         self.kills = False  # remaining processes are being killed, which is not a failure
         self.restarts = Restarts(config, folder.output)
-        self.restart_at = 0.0  # when the first node starts the run again
-        self.refused = ""  # why it does not
 
     def run(self) -> int:
         processes.adopt_orphans()
@@ -97,7 +95,8 @@ class Supervisor:
         return self._finish()
 
     def stop(self, reason: str, grace: float, state: str = "stopping") -> None:
-        if state == "stopping" and self.state == "failing" and self.restart_at:
+        waits = self.state == "failing" and self.restarts.most and not self.running
+        if state == "stopping" and waits:
             self.failures.clear()  # asked to end while it waits to start again
         elif self.state != "running":
             return
@@ -123,36 +122,28 @@ class Supervisor:
 
     def _starts_again(self) -> bool:
         """Whether to stay after all processes have ended: the first node decides."""
-        if self.state != "failing" or not self.restarts.most or self.asked or self.refused:
+        if self.state != "failing" or not self.restarts.most:
             return False
+        root = cause(self.failures)
         if not self.contact.first:
-            return self.contact.awaits_decision()
-        if not self.restart_at:
-            root = cause(self.failures)
-            self.refused = self.restarts.refusal(root)
-            if self.refused:
-                self.output.note(f"restart: not started again: {self.refused}")
-                return False
-            pause = self.restarts.pause()
-            self.restart_at = time.monotonic() + pause
-            number = f"{self.restarts.count + 1} of {self.restarts.most}"
-            self.reason = f"restart {number} in {pause:g} s after: {root.reason if root else '?'}"
-            self.output.note(f"restart: {number} in {pause:g} s after: {root and root.reason}")
+            return self.contact.awaits_decision(root)
+        gone = self.contact.lost | self.contact.ended
+        decision = self.restarts.decide(self.failures, root, gone, self.contact.all_idle)
+        if news := self.restarts.news():
+            self.reason = news
+            self.output.note(news)
             self._write_status()
-        if self.contact.lost or any(each.kind == LEASE_EXPIRED for each in self.failures):
-            self.refused = "a node was lost, or the controller"
-            return False
-        if time.monotonic() >= self.restart_at and self.contact.all_idle:
+        if decision == "go":
             self.contact.send_restart(self.restarts.count + 1)
-            self._restart()
-        return True
+            self._restart(self.restarts.count + 1)
+        return decision != "no"
 
-    def _restart(self) -> None:
+    def _restart(self, number: int) -> None:
         if self.state != "failing":
             return
         self.restarts.begin()
         self.failures, self.reason, self.state = [], "", "running"
-        self.deadline, self.restart_at, self.kills = 0.0, 0.0, False
+        self.deadline, self.kills = 0.0, False
         self.output.tail.clear()
         self._start_all()
 
@@ -168,29 +159,17 @@ class Supervisor:
         self._write_status()
 
     def _start(self, command: dict[str, Any]) -> None:
-        shared = read_json(Path(self.config["environment"]))
-        # The network was checked when the run started first
-        again = {"TRAINER_GATE": "", "TRAINER_RESTART": str(self.restarts.count)}
-        environment = {
-            **os.environ,
-            **shared,
-            **command["environment"],
+        own = {
             processes.MARK: self.mark,
             "TRAINER_NODE": str(self.folder.path),
             "TRAINER_TOKEN": self.config["token"],
             **self._folder_variables(),
-            **(again if self.restarts.count else {}),
         }
-        process = subprocess.Popen(
-            command["argv"],
-            cwd=self.folder.run,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=processes.end_with_parent,
-        )
+        if self.restarts.count:  # the network was checked when the run started first
+            own |= {"TRAINER_GATE": "", "TRAINER_RESTART": str(self.restarts.count)}
+        shared = read_json(Path(self.config["environment"]))
+        environment = {**os.environ, **shared, **command["environment"], **own}
+        process = processes.start(command["argv"], self.folder.run, environment)
         self.children.append(process)
         self.running[process.pid] = command["label"]
         self.output.add(process.stdout, command["label"])
@@ -262,14 +241,8 @@ class Supervisor:
         processes.signal_all(ranks, signal.SIGKILL)
 
     def _check_lease(self) -> None:
-        try:
-            touched = self.folder.lease.stat().st_mtime_ns
-        except OSError:
-            touched = 0
-        if touched != self.lease:
-            self.lease, self.renewed = touched, time.monotonic()
         patience = self.config["lease_seconds"]
-        if time.monotonic() - self.renewed > patience:
+        if self.lease.silence() > patience:
             what = f"the controller has not been heard from for {patience:g} s"
             self._fail(Failure(self.host, LEASE_EXPIRED, what, time.time()))
 
@@ -301,8 +274,8 @@ class Supervisor:
         state = {"running": "finished", "stopping": "stopped", "failing": "failed"}[self.state]
         root = cause(self.failures)
         self.reason = root.reason if root else self.reason
-        if self.refused and state == "failed":
-            self.reason += f"; not started again: {self.refused}"
+        if self.restarts.refused and state == "failed":
+            self.reason += f"; not started again: {self.restarts.refused}"
         self.state = state
         self.output.note(state + (f": {self.reason}" if self.reason else ""))
         self._write_status()
@@ -311,7 +284,7 @@ class Supervisor:
     def _write_status(self) -> None:
         pid = os.getpid()
         root = cause(self.failures)
-        waits = "running" if self.restart_at else "stopping"
+        waits = "running" if self.restarts.at else "stopping"
         state = waits if self.state == "failing" else self.state
         self.folder.write_status(
             run_id=self.config["run_id"],

@@ -78,7 +78,15 @@ class Group(Module):
 
         folder = os.path.join(self._folder(), "nodes", self.host)
         os.makedirs(folder, exist_ok=True)
-        for name in ("keeper.json", "lease", "gate.json", "go", "ended.json", "stop"):
+        for name in (
+            "keeper.json",
+            "lease",
+            "gate.json",
+            "go",
+            "ended.json",
+            "stop",
+            "guard.jsonl",
+        ):
             if os.path.exists(os.path.join(folder, name)):
                 os.unlink(os.path.join(folder, name))
         draft = os.path.join(folder, f".start.{os.getpid()}")
