@@ -19,9 +19,7 @@ AGAIN_SECONDS = 60.0  # before the same kind is reported again
 
 @dataclass(frozen=True)
 class Alert:
-    kind: (
-        str  # nan, loss-spike, gradient-explosion, data-stall, dead-loader, no-progress, slow-rank
-    )
+    kind: str  # as loss-spike, data-stall, slow-rank
     step: int
     rank: int
     text: str

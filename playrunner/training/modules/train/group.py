@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
+_OF_EARLIER_LAUNCH = (
+    "keeper.json",
+    "lease",
+    "gate.json",
+    "go",
+    "ended.json",
+    "stop",
+    "guard.jsonl",
+)
 _START_SECONDS = 30.0  # a supervisor reports after 0.1 s; on a node that swaps it may take longer
 
 
