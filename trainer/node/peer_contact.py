@@ -150,6 +150,8 @@ class Contact:
 
     def _handle(self, peer: Peer, message: dict[str, Any]) -> None:
         if message.get("start", self.start_number) != self.start_number:
+            if self.first and "idle" in message:  # it has not heard of it
+                peer.send({"restart": self.start_number})
             return  # of processes that were started again since
         if "failed" in message and self.first and self.config["elastic_min"]:
             failure = failure_from(message["failed"])

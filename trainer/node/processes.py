@@ -9,7 +9,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 MARK = "PLAYRUNNER_RUN"  # every process of a run carries it, with the run's id and node
@@ -51,6 +51,23 @@ def wake_on_signals(selector: selectors.BaseSelector, on_sigterm: Callable[..., 
     signal.signal(signal.SIGTERM, on_sigterm)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+
+
+def reaped(running: dict[int, str]) -> Iterator[tuple[str, int]]:
+    """The labels and exit codes of processes that have ended; they are no longer running."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            # Only this process may reap them; if another did, they have ended all the same
+            while running:
+                yield running.popitem()[1], -signal.SIGKILL
+            return
+        if not pid:
+            return
+        label = running.pop(pid, None)
+        if label is not None:
+            yield label, os.waitstatus_to_exitcode(status)
 
 
 def marked(mark: str) -> set[int]:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from trainer.node.failure import LAUNCHER, LEASE_EXPIRED, RANK, Failure
+from trainer.node.failure import LAUNCHER, LEASE_EXPIRED, RANK, Failure, cause
 
 PER_HOUR = 6
 IDLE_SECONDS = 60.0  # for the other nodes' processes to end
@@ -37,11 +37,9 @@ class Restarts:
     def count(self) -> int:
         return len(self.times)
 
-    def decide(
-        self, failures: list[Failure], root: Failure | None, gone: set[str], idle: bool
-    ) -> str:
+    def decide(self, failures: list[Failure], gone: set[str], idle: bool) -> str:
         """After a failure, called until it is decided: "go", "wait" or "no"."""
-        now = time.monotonic()
+        now, root = time.monotonic(), cause(failures)
         if not self.refused and not self.at:
             self.refused, pause = self.refusal(root), self.pause()
             if not self.refused:

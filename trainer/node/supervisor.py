@@ -87,7 +87,7 @@ class Supervisor:
             if self.asked:
                 self.stop("asked to stop", self.config["grace_seconds"])
             self._reap()
-            waits = self.state == "failing" and not self.contact.first
+            waits = self.state == "failing" and self.restarts.most > 0
             self.contact.keep_up(bool(self.running) or waits, self.state == "running")
             if self.contact.first and not self.config["detached"]:
                 self._check_lease()
@@ -124,11 +124,10 @@ class Supervisor:
         """Whether to stay after all processes have ended: the first node decides."""
         if self.state != "failing" or not self.restarts.most:
             return False
-        root = cause(self.failures)
         if not self.contact.first:
-            return self.contact.awaits_decision(root)
+            return self.contact.awaits_decision(cause(self.failures))
         gone = self.contact.lost | self.contact.ended
-        decision = self.restarts.decide(self.failures, root, gone, self.contact.all_idle)
+        decision = self.restarts.decide(self.failures, gone, self.contact.all_idle)
         if news := self.restarts.news():
             self.reason = news
             self.output.note(news)
@@ -142,8 +141,8 @@ class Supervisor:
         if self.state != "failing":
             return
         self.restarts.begin()
-        self.failures, self.reason, self.state = [], "", "running"
-        self.deadline, self.kills = 0.0, False
+        self.failures, self.deadline, self.kills = [], 0.0, False
+        self.reason, self.state = "", "running"
         self.output.tail.clear()
         self._start_all()
 
@@ -159,12 +158,10 @@ class Supervisor:
         self._write_status()
 
     def _start(self, command: dict[str, Any]) -> None:
-        own = {
-            processes.MARK: self.mark,
-            "TRAINER_NODE": str(self.folder.path),
-            "TRAINER_TOKEN": self.config["token"],
-            **self._folder_variables(),
-        }
+        own = {processes.MARK: self.mark, "TRAINER_TOKEN": self.config["token"]}
+        own["TRAINER_NODE"] = str(self.folder.path)
+        if self.apart:  # the first node of each folder maintains it
+            own["TRAINER_KEEPS"] = str(int(self.config["sees"][0] == self.host))
         if self.restarts.count:  # the network was checked when the run started first
             own |= {"TRAINER_GATE": "", "TRAINER_RESTART": str(self.restarts.count)}
         shared = read_json(Path(self.config["environment"]))
@@ -174,28 +171,10 @@ class Supervisor:
         self.running[process.pid] = command["label"]
         self.output.add(process.stdout, command["label"])
 
-    def _folder_variables(self) -> dict[str, str]:
-        """Where nodes do not share the run's folder, the first node of each folder maintains it."""
-        return (
-            {"TRAINER_KEEPS": str(int(self.config["sees"][0] == self.host))} if self.apart else {}
-        )
-
     def _reap(self) -> None:
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                # Only this process may reap them; if another did, they have ended all the same
-                for gone, name in list(self.running.items()):
-                    del self.running[gone]
-                    self._ended(name, -signal.SIGKILL)
-                return
-            if not pid:
-                return
-            label = self.running.pop(pid, None)
-            if label is not None:
-                self.output.drain()
-                self._ended(label, os.waitstatus_to_exitcode(status))
+        for label, code in processes.reaped(self.running):
+            self.output.drain()
+            self._ended(label, code)
 
     def _ended(self, label: str, code: int) -> None:
         if code and not (self.kills and code == -signal.SIGKILL):
@@ -284,12 +263,11 @@ class Supervisor:
     def _write_status(self) -> None:
         pid = os.getpid()
         root = cause(self.failures)
-        waits = "running" if self.restarts.at else "stopping"
-        state = waits if self.state == "failing" else self.state
+        failing = "running" if self.restarts.at else "stopping"
         self.folder.write_status(
             run_id=self.config["run_id"],
             host=self.host,
-            state=state,
+            state=failing if self.state == "failing" else self.state,
             reason=self.reason,
             pid=pid,
             boot=processes.boot_id(),
