@@ -26,6 +26,23 @@ class Request:
     stage_only: bool = False
 
 
+_RESUME = "train.checkpoint.resume="
+
+
+def continued(overrides: Sequence[str], has_checkpoints: bool) -> tuple[str, ...]:
+    """The settings of a run that goes on: one that was to begin from nothing, or from another's
+    checkpoint, resumes from its own."""
+    if not has_checkpoints:
+        return tuple(overrides)
+    return (*(each for each in overrides if not each.startswith(_RESUME)), f"{_RESUME}auto")
+
+
+def begins_elsewhere(overrides: Sequence[str]) -> bool:
+    """Whether the settings name a checkpoint to begin from."""
+    values = [each.removeprefix(_RESUME) for each in overrides if each.startswith(_RESUME)]
+    return bool(values) and values[-1] not in ("auto", "never")
+
+
 class LaunchRefused(PlayrunnerError):
     """Preflight, the network check or the environment refuses the launch."""
 
