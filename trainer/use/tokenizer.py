@@ -23,7 +23,11 @@ def tokenizer_of(profile: Profile, checkpoint: Path) -> Any:
     if (configured / "tokenizer_config.json").is_file():
         from transformers import AutoTokenizer
 
-        return _with_end(AutoTokenizer.from_pretrained(str(configured)), train.model.context)
+        try:
+            given = AutoTokenizer.from_pretrained(str(configured), local_files_only=True)
+        except (OSError, ValueError, KeyError) as error:
+            raise BadInput(f"{configured}: no usable tokenizer: {_first(error)}") from None
+        return _with_end(given, train.model.context)
     inner = _inner(profile, checkpoint)
     if inner is None or inner.get_vocab_size() > train.model.vocab_size:
         return None
@@ -45,7 +49,7 @@ def _inner(profile: Profile, checkpoint: Path) -> Any:
     data = profile.train.data
     if data.tokenizer == "bytes":
         stored = _beside_tokens(profile)
-        return Tokenizer.from_file(str(stored)) if stored else _bytes()
+        return _read(stored) if stored else _bytes()
     output = checkpoint.parent.parent
     made = sorted(output.glob(f"data/train-*/{NAME}"))
     candidates = [
@@ -55,7 +59,7 @@ def _inner(profile: Profile, checkpoint: Path) -> Any:
     ]
     for file in candidates:
         if file is not None and file.is_file():
-            return Tokenizer.from_file(str(file))
+            return _read(file)
     if data.tokenizer == "trained":
         raise BadInput(
             f"{checkpoint}: its tokenizer is not in it, nor in {output}/data; export it where it"
@@ -67,8 +71,21 @@ def _inner(profile: Profile, checkpoint: Path) -> Any:
     except Exception as error:  # the library raises bare Exception
         raise BadInput(
             f'tokenizer "{data.tokenizer}" is no file here and the hub did not give it:'
-            f" {str(error).splitlines()[0]}"
+            f" {_first(error)}"
         ) from None
+
+
+def _read(file: Path) -> Any:
+    from tokenizers import Tokenizer
+
+    try:
+        return Tokenizer.from_file(str(file))
+    except Exception as error:  # the library raises bare Exception
+        raise BadInput(f"{file}: no usable tokenizer: {_first(error)}") from None
+
+
+def _first(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _beside_tokens(profile: Profile) -> Path | None:
