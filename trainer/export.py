@@ -107,7 +107,7 @@ def usable(checkpoint: Path, profile: Profile, trust: bool = False) -> tuple[Any
         raise BadInput(
             'this needs the transformers library: pip install "playrunner[train]"'
         ) from None
-    from trainer.use.tokenizer import end_of, tokenizer_of
+    from trainer.data.exported_tokenizer import end_of, tokenizer_of
 
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()

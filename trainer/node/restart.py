@@ -93,7 +93,7 @@ class Restarts:
 
     def pause(self) -> float:
         """Seconds until the next start: doubled with each failure that came soon."""
-        return min(LONGEST_PAUSE_SECONDS, self.first_pause * 2 ** max(0, self.stalled - 1))
+        return min(LONGEST_PAUSE_SECONDS, self.first_pause * 2.0 ** max(0, self.stalled - 1))
 
     def begin(self) -> None:
         self.started, self.at = time.monotonic(), 0.0

@@ -1,2 +1,2 @@
-"""Using a trained model: export it with its tokenizer, generate text, evaluate it, and import
-weights to go on from. Needs transformers, which training itself does not."""
+"""Using a trained model: generate text, evaluate it, send it, and import weights to go on from.
+Needs transformers, which training itself does not."""
