@@ -133,11 +133,13 @@ class Contact:
         late = time.monotonic() - self.renewed > self.config["lease_seconds"]
         return not self.is_final and not self.first_is_done and not late
 
-    def send_restart(self, number: int) -> None:
+    def send_restart(self) -> int:
+        """The run starts again on all nodes; for the how many-th time."""
         self.idle.clear()
-        self.start_number = number
+        self.start_number += 1
         if self.server:
-            self.server.broadcast({"restart": number})
+            self.server.broadcast({"restart": self.start_number})
+        return self.start_number
 
     def send_final(self) -> None:
         """The run is over for all nodes."""

@@ -133,8 +133,9 @@ class Supervisor:
             self.output.note(news)
             self._write_status()
         if decision == "go":
-            self.contact.send_restart(self.restarts.count + 1)
-            self._restart(self.restarts.count + 1)
+            self._restart(self.contact.send_restart())
+        elif not self.contact.all_idle:
+            self.contact.send_stop(self.reason, True)  # to nodes that joined only now
         return decision != "no"
 
     def _restart(self, number: int) -> None:
