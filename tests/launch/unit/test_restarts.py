@@ -78,8 +78,8 @@ def test_bad_input_is_not_tried_again(nodes: Nodes, script: str) -> None:
 
 
 def test_a_run_that_is_stopped_while_it_waits_to_start_again_is_stopped(nodes: Nodes) -> None:
-    nodes.start(COUNT + "exit 3", "sleep 60", max_restarts=5, restart_seconds=600)
-    nodes.await_line("node1", "restart: 1 of 5 in 600 s")
+    nodes.start(COUNT + "exit 3", "sleep 60", max_restarts=5, restart_seconds=100)
+    nodes.await_line("node1", "restart: 1 of 5 in 100 s")
     nodes.await_that(lambda: nodes.said("node1")["state"] == "running", "the state while it waits")
     nodes.keepers["node1"].send_signal(signal.SIGTERM)
     assert nodes.ended("node1")["state"] == "stopped"
