@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from playrunner.errors import BadInput, PlayrunnerError
 from trainer import errors as trainer_errors
@@ -24,6 +24,10 @@ class Request:
     replace: bool = False
     gate: bool = True
     stage_only: bool = False
+
+    def on_fewer(self, nodes: int) -> Request:
+        """The same run going on with the nodes that are left."""
+        return replace(self, nodes=nodes, overrides=continued(self.overrides, True))
 
 
 _RESUME = "train.checkpoint.resume="

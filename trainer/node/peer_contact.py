@@ -33,7 +33,8 @@ class PeerCallbacks:
     stop: Callable[[str, bool], None]  # the reason, and whether at once
     changed: Callable[[], None]  # the set of lost nodes has changed
     kill_stuck_ranks: Callable[[], None]  # ranks that wait for a lost node
-    restart: Callable[[int], None]  # the first node starts the run again, for the n-th time
+    # The first node starts the run again, for the n-th time
+    restart: Callable[[int], None] = lambda number: None
 
 
 class Contact:

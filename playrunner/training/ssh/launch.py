@@ -19,14 +19,7 @@ from playrunner.ssh.fleet import Fleet
 from playrunner.text.written import Plain
 from playrunner.training.netcheck.errors import GateClosed
 from playrunner.training.netcheck.spares import launch_with_replacement_nodes
-from playrunner.training.request import (
-    Request,
-    continued,
-    read_request,
-    refuse,
-    run_name,
-    wanted_nodes,
-)
+from playrunner.training.request import Request, read_request, refuse, run_name, wanted_nodes
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.run import Run
 from playrunner.training.runs.states import CANCELLED
@@ -132,9 +125,7 @@ def _see_through(
         )
     except FirstNodeLost as lost:
         line.say(f"{lost}; {job['name']} continues on {', '.join(lost.others)}")
-        fewer = replace(
-            request, nodes=len(lost.others), overrides=continued(request.overrides, True)
-        )
+        fewer = request.on_fewer(len(lost.others))
         return launch(fewer, replace(options, limit=",".join(lost.others)))
 
 
