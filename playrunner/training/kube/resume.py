@@ -18,7 +18,7 @@ from playrunner.training.kube.runs.rank0 import has_met_only
 from playrunner.training.kube.runs.run_view import ClusterRun, resource_of
 from playrunner.training.kube.runs.selection import GOING_ON, the_run
 from playrunner.training.kube.session import ClusterSession, open_session
-from playrunner.training.request import LaunchRefused, Request
+from playrunner.training.request import LaunchRefused, Request, begins_elsewhere, continued
 from playrunner.training.runs.record import Record
 
 
@@ -31,11 +31,12 @@ def resume(
             f"{run.name} is {run.state}; there is nothing to resume (train.scale changes its nodes)"
         )
     given = Record(run.name).job() or run.summary
+    recorded = tuple(given.get("overrides", ()))
     request = Request(
         str(given["profile"]),
         run.name,
         nodes or int(given["replicas"]),
-        (*given.get("overrides", ()), *overrides),
+        (*continued(recorded, not begins_elsewhere(recorded)), *overrides),
         str(given["launcher"]),
         detach,
     )
