@@ -98,7 +98,7 @@ def _alone(train: Train, data: str, wikitext: str, lambada: str, batches: int) -
         data=source,
         evaluate=settings,
         strategy=replace(train.strategy, name="ddp"),
-        fast=replace(train.fast, compile="off", cuda_graphs=False),
+        fast=replace(train.fast, compile="off", cuda_graphs="off"),
     )
 
 
