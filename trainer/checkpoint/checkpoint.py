@@ -173,11 +173,10 @@ class Checkpoints:
         resumed = Entry(checkpoint.name, origin) if checkpoint and origin else None
         mine = resumed.origin.attempt if resumed else new_attempt()
         self.kept.begin(resumed, self.processes.agreed(mine))
-        self.processes.say(
-            f"checkpoint: resuming from {checkpoint.name} in {checkpoint.parent}"
-            if checkpoint
-            else "checkpoint: starting from the beginning"
-        )
+        if checkpoint:
+            self.processes.say(
+                f"checkpoint: resuming from {checkpoint.name} in {checkpoint.parent}"
+            )
 
     def _find_on_any_node(self) -> str | None:
         """The newest that any node has, copied to the nodes that lack it."""
