@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from trainer.config import Fast, Train
 from trainer.validate import padded_vocab, sequence_length
@@ -81,6 +81,14 @@ def decided(train: Train, world_size: int, chip: Chip) -> tuple[Train, list[Deci
     train = _with_micro_batch(train, world_size, chip, made)
     graphs = _cuda_graphs(train, world_size, made)
     return replace(train, fast=replace(train.fast, cuda_graphs=graphs)), made
+
+
+def with_saved_padding(train: Train, state: dict[str, Any]) -> Train:
+    """A checkpoint's vocabulary stays padded as it was saved, on whichever device."""
+    saved = state.get("profile", {}).get("train", {}).get("fast", {}).get("padded_vocab")
+    if not saved:
+        return train
+    return replace(train, fast=replace(train.fast, padded_vocab=int(saved)))
 
 
 def line(decisions: list[Decision], chip: Chip) -> str:

@@ -71,7 +71,7 @@ def test_a_module_that_takes_too_long_is_ended_and_the_next_one_runs(stage: Stag
 """)
     assert done.code == 0, done.text
     slow, following = done.result("node1", "slow"), done.result("node1", "next")
-    assert "timeout of 2 seconds" in slow["values"]["msg"]
+    assert "Timed out after 2 seconds" in slow["values"]["msg"]
     assert following["values"]["text"] == "here"
     assert not _runs(pids.read_text().split()[0])
 

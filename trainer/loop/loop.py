@@ -13,13 +13,14 @@ from typing import Any
 import torch
 
 from trainer.checkpoint.checkpoint import Checkpoints, read_state
-from trainer.config import Profile, Train
+from trainer.config import Profile
 from trainer.data import open_samples
 from trainer.data.loader import Batch, Ready
 from trainer.data.opening import open_loader
 from trainer.data.tokenizer_file import tokenizer_file, with_tokenizer
 from trainer.distributed.process_group import ProcessGroup
 from trainer.errors import AskedToEnd, TrainerError, Unhealthy
+from trainer.fast import with_saved_padding
 from trainer.loop.guard import Guard
 from trainer.loop.log_styles import evaluated, resuming, saving
 from trainer.loop.metrics import Metrics
@@ -54,8 +55,7 @@ class Training:
         self.loader = open_loader(
             self.samples, self.train, processes, self.position, state.get("stream")
         )
-        self.train = _with_saved_shape(self.train, state)
-        self.profile = replace(self.profile, train=self.train)
+        self.train = with_saved_padding(self.train, state)
         self.strategy = strategy_of(self.train)
         self.session = self.strategy.wrap(self.train, processes)
         self.session.extra["output"] = output
@@ -123,7 +123,7 @@ class Training:
             "stream": self.loader.state(self.position),
             "recent": list(self.recent),
             "scaler": scaler.state_dict() if scaler else None,
-            "profile": asdict(self.profile),
+            "profile": asdict(replace(self.profile, train=self.train)),
         }
         tokenizer = tokenizer_file(self.train, self.output) if self.processes.first else None
         self.checkpoints.save(
@@ -277,12 +277,12 @@ class Training:
             self.save(wait=True)
         self.checkpoints.wait()
         took = time.monotonic() - self.stopping.since if self.stopping.asked else 0.0
-        if took > self.train.checkpoint.grace_seconds:
+        most = self.train.checkpoint.grace_seconds
+        if took > most:
             self.processes.say(
-                f"saving took {took:.1f} s, more than checkpoint.grace_seconds"
-                f" {self.train.checkpoint.grace_seconds}"
+                f"saving took {took:.1f} s, more than checkpoint.grace_seconds {most}"
             )
-        self.checkpoints.close(max(0.0, self.train.checkpoint.grace_seconds - took))
+        self.checkpoints.close(max(0.0, most - took))
         if how == "for now":
             self.stopping.await_own()
             raise AskedToEnd(
@@ -296,15 +296,5 @@ class Training:
     def _last_step(self) -> int:
         if not self.train.epochs:
             return self.train.steps
-        return min(
-            self.train.steps,
-            max(1, math.ceil(self.train.epochs * len(self.samples) / self.train.batch_size)),
-        )
-
-
-def _with_saved_shape(train: Train, state: dict[str, Any]) -> Train:
-    """A checkpoint's vocabulary stays padded as it was saved, on whichever device."""
-    saved = state.get("profile", {}).get("train", {}).get("fast", {}).get("padded_vocab")
-    if not saved:
-        return train
-    return replace(train, fast=replace(train.fast, padded_vocab=int(saved)))
+        by_epochs = math.ceil(self.train.epochs * len(self.samples) / self.train.batch_size)
+        return min(self.train.steps, max(1, by_epochs))

@@ -251,15 +251,9 @@ class Git(Module):
             self._do(ctx, "checkout", "--force", "--detach", self.version)
         if self.recursive and os.path.exists(os.path.join(self._dest, ".gitmodules")):
             self._do(ctx, "submodule", "sync", "--recursive")
-            self._do(
-                ctx,
-                "submodule",
-                "update",
-                "--init",
-                "--recursive",
-                *(["--remote"] if self.track_submodules else []),
-                *(["--force"] if self.force else []),
-            )
+            words = ["--remote"] if self.track_submodules else []
+            words += ["--force"] if self.force else []
+            self._do(ctx, "submodule", "update", "--init", "--recursive", *words)
 
     def _main_branch(self, ctx: HostContext) -> str:
         ran = self._run(ctx, ["ls-remote", "--symref", self.repo, "HEAD"], None)
