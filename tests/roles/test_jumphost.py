@@ -145,8 +145,12 @@ def test_it_reaches_the_api_of_a_cluster_in_its_network_and_is_let_in(machine: M
     made = machine.run("create")
     assert made.code == 0, made.text
     mine = [{"Name": "tag:playrunner:cluster", "Values": [CLUSTER]}]
-    subnets = [one["SubnetId"] for one in ec2.describe_subnets(Filters=mine)["Subnets"]]
-    cluster = machine.aws.cluster(subnets[:2], CLUSTER)
+    subnets = {
+        one["AvailabilityZone"]: one["SubnetId"]
+        for one in ec2.describe_subnets(Filters=mine)["Subnets"]
+    }
+    access = {"authenticationMode": "API_AND_CONFIG_MAP"}
+    cluster = machine.aws.cluster(list(subnets.values())[:2], CLUSTER, accessConfig=access)
     again = machine.run("create")
     assert again.code == 0, again.text
 

@@ -33,7 +33,7 @@ class Kubeconfig(KubeContext):
     def whose(self, ctx: Context, state: State) -> str:
         if super().ours(ctx, state):
             return f"is for a cluster in {_region(state)}, and this run is about {ctx.aws.region}"
-        return "asks another program for its tokens"
+        return super().whose(ctx, state)
 
     def _region(self, ctx: Context) -> str:
         return self.region or ctx.aws.region
