@@ -67,7 +67,8 @@ def plan(
         _insisted(request, profile),
         lambda likes: growth_left(session, likes),
     )
-    share = share_of(profile, look(session.kube, replacing), settings, requested)
+    offered = [one for one in look(session.kube, replacing) if one.name not in request.avoid]
+    share = share_of(profile, offered, settings, requested)
     job = ClusterJob(
         name,
         new_id(name),
@@ -79,6 +80,7 @@ def plan(
         share,
         overrides=request.overrides,
         detached=request.detach,
+        avoid=request.avoid,
     )
     _check(job)
     if kind.gang:

@@ -13,6 +13,7 @@ from playrunner.options import Options
 from playrunner.run.run import open_inventory
 from playrunner.ssh.sandbox_autostart import ensure_cloud_sandbox_running
 from playrunner.training.inventory_scope import scope_of, value_of
+from playrunner.training.quarantine_setting import QuarantineSetting, read_setting
 from playrunner.variables.scope import Scope
 
 PORT = 29500  # where torch's processes meet unless told otherwise
@@ -45,6 +46,7 @@ class ClusterSettings:
     hourly: float = 0.0  # one node
     # An operator that restarts, or moves to another node, is back by then
     patience_seconds: float = 300.0
+    quarantine: QuarantineSetting = field(default_factory=QuarantineSetting)
 
     @property
     def root(self) -> str:
@@ -107,6 +109,7 @@ def _settings(scope: Scope, kube: Kube) -> ClusterSettings:
         tolerations=tuple(setting("tolerations", ())),
         hourly=float(setting("hourly", 0)),
         patience_seconds=float(setting("patience_seconds", plain.patience_seconds)),
+        quarantine=read_setting(setting("quarantine", "")),
     )
     _check(settings)
     return settings

@@ -11,8 +11,10 @@ from typing import Any
 from playrunner.kube.client.resource import Resource
 from playrunner.kube.watch.explain import EVENTS
 from playrunner.project import program
+from playrunner.training.diagnosis.blame import End, Finding
 from playrunner.training.kube.job_spec.node_capacity import NodeCapacity, look
 from playrunner.training.kube.plan import CLAIMS
+from playrunner.training.kube.runs.bad_nodes import conditions_of, ends_of, with_lines
 from playrunner.training.kube.runs.pod_output import logs_of, metrics_of
 from playrunner.training.kube.runs.run_view import ClusterRun, events_of
 from playrunner.training.kube.session import ClusterSession
@@ -33,6 +35,8 @@ class Facts:
     claim_events: Sequence[Thing] = ()
     pod_group: Thing | None = None
     offers: Sequence[NodeCapacity] = ()
+    ends: Sequence[End] = ()  # of its containers, with their last lines
+    conditions: Mapping[str, Finding] = field(default_factory=dict)  # what ails its nodes
 
     @property
     def age(self) -> float:
@@ -80,6 +84,15 @@ def gather(session: ClusterSession, run: ClusterRun) -> Facts:
         claim_events,
         group,
         look(session.kube),
+        [
+            with_lines(session.kube, run.namespace, pod, end)
+            for pod in run.pods
+            for end in ends_of(pod)
+        ],
+        conditions_of(
+            session.kube,
+            {str((pod.get("spec") or {}).get("nodeName") or "") for pod in run.pods} - {""},
+        ),
     )
 
 

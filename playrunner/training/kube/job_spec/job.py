@@ -44,6 +44,7 @@ class ClusterJob:
     environment: tuple[Variable, ...] = ()
     overrides: tuple[str, ...] = ()
     detached: bool = False
+    avoid: tuple[str, ...] = ()  # nodes that its pods do not go to
     created: float = field(default_factory=time.time)
 
     @property

@@ -53,7 +53,7 @@ def pod_spec(
         "nodeSelector": _selector(job),
         "serviceAccountName": settings.service_account,
         "priorityClassName": settings.priority_class,
-        "affinity": _one_per_node(job),
+        "affinity": {**_one_per_node(job), **_elsewhere(job)},
     }
     return {name: value for name, value in spec.items() if value not in ("", [], {})}
 
@@ -147,3 +147,14 @@ def _one_per_node(job: ClusterJob) -> dict[str, Any]:
         "topologyKey": "kubernetes.io/hostname",
     }
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def _elsewhere(job: ClusterJob) -> dict[str, Any]:
+    """Away from nodes that were found bad: by the run's own choice, since others use them too."""
+    fields = [
+        {"key": "metadata.name", "operator": "NotIn", "values": [node]} for node in job.avoid
+    ]  # a field may be compared with one value only
+    if not fields:
+        return {}
+    terms = {"nodeSelectorTerms": [{"matchFields": fields}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
