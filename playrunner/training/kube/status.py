@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from playrunner.errors import HostUnreachable
+from playrunner.kube.client.optional import if_allowed
 from playrunner.kube.nodes import quarantine
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
@@ -85,7 +86,7 @@ def cluster_runs(session: ClusterSession) -> tuple[list[Run], dict[str, str]]:
 def free_suspects(session: ClusterSession, run: ClusterRun) -> list[Suspect]:
     """Nodes that are proved to be bad and are still used."""
     found = [one for one in suspects_of(session.kube, run) if one.proved]
-    marked = quarantine.entries(session.kube) if found else {}
+    marked = if_allowed(lambda: quarantine.entries(session.kube), {}) if found else {}
     return [one for one in found if one.node not in marked]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from playrunner.kube.client.optional import if_allowed
 from playrunner.kube.client.resource import Resource
 from playrunner.kube.watch.explain import EVENTS
 from playrunner.project import program
@@ -65,12 +66,19 @@ def gather(session: ClusterSession, run: ClusterRun) -> Facts:
     logs = logs_of(session.kube, run)
     claim, group = str(run.summary.get("claim") or ""), None
     if run.kind.gang:
-        groups = session.kube.listing(POD_GROUPS, run.namespace).items
+        groups = if_allowed(lambda: session.kube.listing(POD_GROUPS, run.namespace).items, [])
         group = next(
             (one for one in groups if str(one["metadata"]["name"]).startswith(run.run_id)), None
         )
     claim_events = (
-        session.kube.listing(EVENTS, run.namespace, fields=f"involvedObject.name={claim}").items
+        if_allowed(
+            lambda: (
+                session.kube.listing(
+                    EVENTS, run.namespace, fields=f"involvedObject.name={claim}"
+                ).items
+            ),
+            [],
+        )
         if claim
         else []
     )
@@ -83,7 +91,7 @@ def gather(session: ClusterSession, run: ClusterRun) -> Facts:
         session.kube.get(CLAIMS, run.namespace, claim) if claim else None,
         claim_events,
         group,
-        look(session.kube),
+        look(session.kube, namespace=run.namespace),
         [
             with_lines(session.kube, run.namespace, pod, end)
             for pod in run.pods

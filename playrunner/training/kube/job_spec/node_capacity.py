@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from playrunner.kube.client.client import Kube
+from playrunner.kube.client.optional import if_allowed
 from playrunner.kube.client.resource import Resource
 from playrunner.kube.watch.explain import PODS
 from playrunner.training.kube.job_spec.names import ID
@@ -43,16 +44,27 @@ class NodeCapacity:
     holders: tuple[str, ...] = ()  # pods that hold something of it, the largest first
 
 
-def look(kube: Kube, leaving: str = "") -> list[NodeCapacity]:
-    """Every node, by name; what the pods of a run that is about to leave hold counts as free."""
+def look(kube: Kube, leaving: str = "", namespace: str = "") -> list[NodeCapacity]:
+    """Every node, by name; what the pods of a run that is about to leave hold counts as free. A
+    user who may not see all pods is told of those in `namespace`; one who may not see nodes gets
+    none: `nodes_hidden` tells why."""
     kube.refresh()
+    nodes = if_allowed(lambda: kube.listing(NODES).items, [])
+    if not nodes:
+        return []
+    everywhere = if_allowed(lambda: kube.listing(PODS).items, None)
     pods = [
         pod
-        for pod in kube.listing(PODS).items
+        for pod in (kube.listing(PODS, namespace).items if everywhere is None else everywhere)
         if (pod.get("status") or {}).get("phase") not in ENDED
         and not (leaving and (pod["metadata"].get("labels") or {}).get(ID) == leaving)
     ]
-    return offers(kube.listing(NODES).items, pods)
+    return offers(nodes, pods)
+
+
+def nodes_hidden(kube: Kube) -> bool:
+    """Whether the user may not see the nodes."""
+    return if_allowed(lambda: kube.listing(NODES) and False, True)
 
 
 def offers(

@@ -76,7 +76,9 @@ def _once(
     image: str, job: str, nodes: int, sizes: Sizes, session: ClusterSession
 ) -> tuple[str, ExpectedBandwidth]:
     """What the job printed, and what it should have."""
-    offered = [offer for offer in look(session.kube) if offer.usable]
+    offered = [
+        offer for offer in look(session.kube, namespace=session.settings.namespace) if offer.usable
+    ]
     on_gpus = [offer for offer in offered if offer.has.get(GPU, 0)]
     if job == "mpijob" and not on_gpus:
         raise BadInput(

@@ -7,10 +7,11 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from playrunner.kube.client.client import Kube
+from playrunner.kube.client.optional import if_allowed
 from playrunner.kube.nodes import quarantine
 from playrunner.project import program
 from playrunner.training.kube.job_spec.job import elastic_bounds
-from playrunner.training.kube.job_spec.node_capacity import look
+from playrunner.training.kube.job_spec.node_capacity import NodeCapacity, look
 from playrunner.training.kube.job_spec.sizing import RequestedNodes, share_of
 from playrunner.training.kube.session import ClusterSession
 from playrunner.training.quarantine_setting import CORDON, SUGGEST
@@ -22,7 +23,7 @@ class ClusterQuarantine:
 
     def __init__(self, kube: Kube, mode: str, avoided: Collection[str] = ()) -> None:
         self._kube, self._mode = kube, mode
-        self._names = quarantine.names(kube)
+        self._names = if_allowed(lambda: quarantine.names(kube), [])
         self.avoided = set(avoided)
 
     def knows(self, node: str) -> bool:
@@ -70,7 +71,7 @@ class ClusterPool:
     def left(self, without: Collection[str]) -> list[str]:
         """Those who could take part; where they are too few, an elastic run wants fewer."""
         out = {*without, *self.store.avoided}
-        offered = [offer for offer in look(self._session.kube) if offer.name not in out]
+        offered = [offer for offer in self._offers() if offer.name not in out]
         for count in range(self.wanted, self._least - 1, -1):
             try:
                 share_of(
@@ -81,6 +82,9 @@ class ClusterPool:
             self.wanted = count
             return [offer.name for offer in offered]
         return []
+
+    def _offers(self) -> list[NodeCapacity]:
+        return look(self._session.kube, namespace=self._session.settings.namespace)
 
     def told(self, leaving: list[str]) -> str:
         names = ", ".join(leaving)

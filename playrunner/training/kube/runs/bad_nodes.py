@@ -110,7 +110,7 @@ class BadNodes:
         }
         free = [
             offer.name
-            for offer in look(self._kube)
+            for offer in look(self._kube, namespace=self._run.namespace)
             if offer.usable
             and offer.name not in {*used, bad}
             and not any(effect != "PreferNoSchedule" for _, _, effect in offer.taints)
