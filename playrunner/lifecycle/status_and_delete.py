@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from playrunner.cloud.resource import CloudModule
 from playrunner.errors import BadInput, Interrupted
 from playrunner.lifecycle.delete import Deletion, removable, remove
 from playrunner.options import Options
@@ -75,8 +76,11 @@ def delete_roles(
     command: str,
     with_kept: bool = False,
     then: Callable[[RunState, DeletionSummary], int] | None = None,
+    with_objects: bool = True,
 ) -> int:
-    """Survey, print the plan, ask, and delete; then `then` (a sweep), which gives the exit code."""
+    """Survey, print the plan, ask, and delete; then `then` (a sweep), which gives the exit code.
+
+    Without `with_objects`, nothing is deleted while objects of users would go with it."""
     survey = Survey(removing=True)
 
     def go(shared: RunState) -> int:
@@ -90,6 +94,8 @@ def delete_roles(
             if resource.found is not None and not resource.ours
         ]
         _print_plan(resources, kept, foreign, options)
+        if not with_objects:
+            _refuse_with_objects(resources)
         if (
             resources
             and not options.check
@@ -158,6 +164,22 @@ def _print_table(rows: Sequence[dict[str, Any]]) -> None:
 
 def _shown(resource: FoundResource) -> str:
     return f"{resource.title}  {resource.module.label(resource.found or {})}"
+
+
+def _refuse_with_objects(resources: Sequence[FoundResource]) -> None:
+    """Before anything is deleted: an operator that is gone leaves its users' jobs behind, and a
+    definition takes them along."""
+    lost = [
+        line
+        for resource in resources
+        if isinstance(resource.module, CloudModule)
+        for line in resource.module.lost_with_it(resource.ctx)
+    ]
+    if lost:
+        raise BadInput(
+            f"nothing was deleted: it would destroy {'; '.join(lost)}; end them first, or delete"
+            " them along with --with-objects"
+        )
 
 
 def _print_plan(

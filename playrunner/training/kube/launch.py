@@ -68,7 +68,7 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
     if not options.check:
         quarantine.release_expired(session.kube)
     job = plan(request, profile, session, launcher, replacing=existing.run_id if existing else "")
-    job = with_gate(job, session, request.gate, line.say)
+    job = with_gate(_with_notes_said(job, line), session, request.gate, line.say)
     if not options.check:
         if existing:
             _make_way(existing, session, options, line)
@@ -95,6 +95,12 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
     if request.detach:
         return _say_detached(run, line, options)
     return follow(run, session, record, line, options)
+
+
+def _with_notes_said(job: ClusterJob, line: LiveLine) -> ClusterJob:
+    for note in job.share.notes:
+        line.say(note)
+    return job
 
 
 def follow(

@@ -94,8 +94,7 @@ def plan(
     if kind.gang:
         refuse(_queue(session.kube, job), "queue")
     job = replace(job, environment=tuple(environment_of(job, session.environment)))
-    try_pod(session.kube, job)
-    return job
+    return try_pod(session.kube, job, bool(replacing))
 
 
 def _unseen(

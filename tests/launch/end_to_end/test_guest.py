@@ -1,4 +1,4 @@
-"""A user with rights in one namespace only trains there, and is told in one line what is missing."""
+"""A user with rights in one namespace only trains there; what is missing is told in one line."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ PATHS = {
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 SHORT = (
     "train.steps=3",
+    "train.log.every=1",
     "train.schedule.warmup_steps=1",
     "train.evaluate.batches=1",
     "train.device=cpu",

@@ -7,6 +7,7 @@ from typing import Any
 from playrunner.training.kube.job_spec.command import CODE, FILES, start_command
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.job_spec.names import ID, labels
+from playrunner.training.kube.job_spec.security import container_security, home, pod_security
 
 CONTAINER = "pytorch"  # the name that the training operator insists on
 PORT_NAME = "pytorchjob-port"
@@ -53,6 +54,7 @@ def pod_spec(
         "nodeSelector": _selector(job),
         "serviceAccountName": settings.service_account,
         "priorityClassName": settings.priority_class,
+        "securityContext": pod_security(job.settings),
         "affinity": {**_one_per_node(job), **_elsewhere(job)},
     }
     return {name: value for name, value in spec.items() if value not in ("", [], {})}
@@ -70,8 +72,9 @@ def _container(job: ClusterJob, arguments: list[str], first: str, replica: int) 
         "ports": [{"name": PORT_NAME, "containerPort": job.settings.port, "protocol": "TCP"}],
         "resources": {
             "requests": {**dict(share.requests), **dict(share.resources)},
-            "limits": dict(share.resources),
+            "limits": {**dict(share.limits), **dict(share.resources)},
         },
+        "securityContext": container_security(job.settings),
         "volumeMounts": [
             {"name": "dshm", "mountPath": "/dev/shm"},
             {"name": "files", "mountPath": FILES, "readOnly": True},
@@ -80,13 +83,15 @@ def _container(job: ClusterJob, arguments: list[str], first: str, replica: int) 
     }
     if any(each.secret for each in job.environment):
         container["envFrom"] = [{"secretRef": {"name": job.run_id}}]
+    if not container["securityContext"]:
+        del container["securityContext"]
     container["resources"] = {kind: each for kind, each in container["resources"].items() if each}
     return container
 
 
 def _environment(job: ClusterJob, first: str, replica: int) -> list[dict[str, Any]]:
     decided = {each.name: each.value for each in job.environment if not each.secret}
-    own = {**_SPOKEN, **decided, **_neuron(job, replica)}
+    own = {**_SPOKEN, **home(job.settings), **decided, **_neuron(job, replica)}
     if job.settings.rendezvous == "c10d":
         own["TRAINER_FIRST"] = first
     if job.settings.code == "configmap":
