@@ -8,9 +8,10 @@ from typing import TypeVar
 from playrunner.kube.client.errors import KubeError
 
 Answer = TypeVar("Answer")
+Other = TypeVar("Other")
 
 
-def if_allowed(read: Callable[[], Answer], otherwise: Answer) -> Answer:
+def if_allowed(read: Callable[[], Answer], otherwise: Other) -> Answer | Other:
     """What the read gives; `otherwise` where the user has no right to it."""
     try:
         return read()

@@ -4,6 +4,7 @@ Nothing is changed here."""
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from typing import Any
 
 from playrunner.errors import BadInput
 from playrunner.kube.client.client import Kube
@@ -55,7 +56,7 @@ def plan(
         )
     nodes = wanted_nodes(request, profile)
     refuse(_operator(session.kube, kind), "cluster")
-    hidden: dict[str, object] = {"metadata": {}}  # it is there as far as the user can tell
+    hidden: dict[str, Any] = {"metadata": {}}  # it is there as far as the user can tell
     if not if_allowed(lambda: session.kube.get(NAMESPACES, "", settings.namespace), hidden):
         raise LaunchRefused(
             f'the cluster has no namespace "{settings.namespace}" (train_namespace); kubectl create'
@@ -214,7 +215,7 @@ def _check(job: ClusterJob) -> None:
 def _queue(kube: Kube, job: ClusterJob) -> list[str]:
     """A gang that is larger than its queue would wait for ever."""
     queue = job.settings.queue
-    hidden: dict[str, object] = {}
+    hidden: dict[str, Any] = {}
     queue_object = if_allowed(lambda: kube.get(QUEUES, "", queue), hidden)
     if queue_object is None:
         return [f'there is no queue "{queue}" (train_queue); {program()} volcano.create makes one']

@@ -52,7 +52,10 @@ class Operator:
 
     def incarnation(self, context: ControllerContext) -> str:
         """Who it is right now: another one after each restart, none while it is away."""
-        return str(next((one["metadata"]["uid"] for one in self.pods(context)), ""))
+        pods = self.pods(context)
+        if not pods or self._is_waiting(context, pods[0]):
+            return ""
+        return str(pods[0]["metadata"]["uid"])
 
     def argument(self, context: ControllerContext, flag: str) -> str | None:
         """What it was started with: `--flag=value`, or an empty text for a bare `--flag`."""

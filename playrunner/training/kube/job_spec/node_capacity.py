@@ -64,7 +64,7 @@ def look(kube: Kube, leaving: str = "", namespace: str = "") -> list[NodeCapacit
 
 def nodes_hidden(kube: Kube) -> bool:
     """Whether the user may not see the nodes."""
-    return if_allowed(lambda: kube.listing(NODES) and False, True)
+    return if_allowed(lambda: kube.listing(NODES) is None, True)
 
 
 def offers(
