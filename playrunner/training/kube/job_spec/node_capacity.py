@@ -88,17 +88,40 @@ def amount(text: Any) -> float:
 
 
 def demand(pod: Mapping[str, Any]) -> dict[str, float]:
-    """What a pod holds of its node."""
-    held: dict[str, float] = {"pods": 1.0}
-    for container in (pod.get("spec") or {}).get("containers") or ():
-        resources = container.get("resources") or {}
-        for name, value in {
-            **(resources.get("limits") or {}),
-            **(resources.get("requests") or {}),
-        }.items():
-            asked = name in (resources.get("requests") or {}) or name not in ("cpu", "memory")
-            held[name] = held.get(name, 0.0) + (amount(value) if asked else 0.0)
-    return held
+    """What a pod holds of its node: its containers with the sidecars together, or the init
+    container that takes most beside the sidecars begun before it; and its runtime's overhead."""
+    spec = pod.get("spec") or {}
+    sidecars: dict[str, float] = {}
+    most: dict[str, float] = {}
+    for container in spec.get("initContainers") or ():
+        own = _asked(container)
+        if container.get("restartPolicy") == "Always":
+            sidecars = _sum(sidecars, own)
+            most = _largest(most, sidecars)
+        else:
+            most = _largest(most, _sum(sidecars, own))
+    running = sidecars
+    for container in spec.get("containers") or ():
+        running = _sum(running, _asked(container))
+    overhead = {name: amount(value) for name, value in (spec.get("overhead") or {}).items()}
+    return {"pods": 1.0, **_sum(_largest(most, running), overhead)}
+
+
+def _asked(container: Mapping[str, Any]) -> dict[str, float]:
+    resources = container.get("resources") or {}
+    requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+    return {
+        name: amount(value) if name in requests or name not in ("cpu", "memory") else 0.0
+        for name, value in {**limits, **requests}.items()
+    }
+
+
+def _sum(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}
+
+
+def _largest(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    return {name: max(one.get(name, 0.0), other.get(name, 0.0)) for name in {**one, **other}}
 
 
 def _offer(node: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> NodeCapacity:

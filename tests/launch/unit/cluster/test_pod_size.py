@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from playrunner.errors import BadInput
+from playrunner.training.kube.job_spec.node_capacity import demand
 from playrunner.training.kube.job_spec.sizing import RequestedNodes, share_of
 from playrunner.training.kube.session import ClusterSettings
 from playrunner.training.request import LaunchRefused
@@ -72,3 +73,16 @@ def test_nodes_that_offer_fewer_cards_than_their_type_has_are_told() -> None:
     assert "p5.48xlarge nodes have 32 EFA cards" in note and "efa.create" in note
     whole = share_of(LLAMA, [node("a", "p5.48xlarge", **P5)], SETTINGS, RequestedNodes(1, 1))
     assert whole.notes == ()
+
+
+def test_init_and_sidecar_containers_and_overhead_hold_what_the_scheduler_counts() -> None:
+    def asks(cpu: str, **more: str) -> dict[str, object]:
+        return {"resources": {"requests": {"cpu": cpu}}, **more}
+
+    spec = {
+        "initContainers": [asks("1", restartPolicy="Always"), asks("5")],
+        "containers": [asks("2"), asks("1")],
+        "overhead": {"cpu": "250m"},
+    }
+    assert demand({"spec": spec}) == {"pods": 1.0, "cpu": 6.25}
+    assert demand({"spec": {**spec, "containers": [asks("7")]}})["cpu"] == 8.25
