@@ -216,7 +216,8 @@ VCJOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 
 
 def _vcjob(name: str) -> dict[str, Any]:
-    pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "sleep:1"}]}
+    sleeper = {"name": "c", "image": "sleep:1", "command": ["sleep", "600"]}
+    pod = {"restartPolicy": "Never", "containers": [sleeper]}
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
