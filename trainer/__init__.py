@@ -4,7 +4,8 @@
 node/         on each node beside training: supervisor, heartbeats, log streaming (no torch)
 staging/      data and checkpoints copied to and from object stores (no torch)
 netcheck/     the network check before training (the gate), and all-reduce bandwidth
-loop/         the training loop, evaluation, metrics
+use/          a trained model: generating, evaluating, sending it, importing weights
+loop/         the training loop, evaluation, metrics, the guard
 strategies/   ddp, fsdp, deepspeed, neuron
 checkpoint/   save, verify, find, upload and download checkpoints
 optim/        optimizers and learning rates

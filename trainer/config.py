@@ -23,7 +23,10 @@ class Launch:
     )
     min_nodes: int = 0  # elastic runs go on with this many; 0 is not elastic
     max_nodes: int = 0  # and grow to this many
-    max_restarts: int = 3  # fewer and one unlucky node ends an elastic run
+    # How often a run whose process failed starts again from its newest checkpoint, whatever the
+    # launcher; bad input and a loss that is no number are not tried again
+    max_restarts: int = 3
+    restarts_per_hour: int = 6  # and within any hour; the pauses before them grow from 2 to 120 s
     resources: dict[str, Any] = field(
         default_factory=dict
     )  # per node, in the cluster's own words: nvidia.com/gpu: 8
@@ -206,6 +209,11 @@ class Guard:
     spike_factor: float = 0.0
     # Steps in the recent mean; checking reads the loss every step, which a GPU feels
     spike_window: int = 50
+    # What is only reported, in the log, the metrics and train.status; 0 is off
+    alert_factor: float = 2.0  # a loss over this many times the recent mean
+    gradient_factor: float = 10.0  # a norm over this many times the recent median
+    stall_seconds: float = 20.0  # without a batch, or without progress
+    slow_factor: float = 2.0  # a rank that works this many times longer than the others
 
 
 @dataclass(frozen=True)

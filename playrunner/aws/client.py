@@ -22,6 +22,9 @@ from playrunner.cloud.shared_reads import SHARED_SECONDS
 __all__ = ["Account", "Aws", "AwsSettings", "settings_of"]
 
 RETRIES = RetryPolicy(attempts=9)
+NEW_SECONDS = 60.0  # how long a service may take to know a new thing everywhere
+# What is not found by one of these is gone.
+_ENDING = ("delete_", "release_", "terminate_", "detach_", "disassociate_", "revoke_", "remove_")
 
 
 class Aws:
@@ -37,6 +40,7 @@ class Aws:
         self.account_session, self.subject = account, subject
         self.call_log, self.sleep = call_log, sleep
         self.not_before = time.monotonic() - SHARED_SECONDS
+        self.last_change = ""  # the operation of the last change that was asked for
 
     @property
     def region(self) -> str:
@@ -83,6 +87,7 @@ class Aws:
         """Send a change. With `token`, the argument that carries an idempotency token, it may be
         repeated; without one a lost answer raises Unanswered."""
         call = f"{service}.{operation}"
+        self.last_change = operation
         facts: dict[str, Any] = {"call": call, "subject": self.subject}
         if token:
             facts["token"] = arguments[token] = (
@@ -107,7 +112,18 @@ class Aws:
                 retryable = isinstance(failure, (Throttled, NotReached)) or (
                     repeatable and isinstance(failure, Unanswered)
                 )
-                if not retryable or retry.exhausted:
+                not_yet = self._not_yet_known(operation, failure) and retry.seconds < NEW_SECONDS
+                if not not_yet and (not retryable or retry.exhausted):
                     raise final(failure) from error
                 retry.wait()
                 self.refresh()
+
+    def _not_yet_known(self, operation: str, failure: Exception) -> bool:
+        """Whether the call names a thing that this run made a moment ago, and that the service
+        does not know everywhere yet: the call has done nothing."""
+        return (
+            isinstance(failure, Refused)
+            and failure.not_found
+            and not operation.startswith(_ENDING)
+            and self.account_session.knows_new(str(failure), NEW_SECONDS)
+        )

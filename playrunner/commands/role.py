@@ -25,7 +25,7 @@ CREATE = FlagSet(
 _LOOK = ("inventory", "extra-vars", "kubeconfig", "json", "no-wait", "verbose")
 LOOK = pick(*_LOOK)
 DELETE = pick(*_LOOK, "check", "yes")
-KEPT = {"with-kept": "also delete what is kept by default (buckets, images)"}
+KEPT = {"with-kept": "also delete what is kept (buckets by default), with what is in it"}
 # What each role manages, for help texts; not read from the roles, so that `--list` stays quick.
 _MANAGES = {
     "bucket": "bucket for data and models",

@@ -75,8 +75,10 @@ def delete_roles(
     command: str,
     with_kept: bool = False,
     then: Callable[[RunState, DeletionSummary], int] | None = None,
+    before: Callable[[RunState], int] | None = None,
 ) -> int:
-    """Survey, print the plan, ask, and delete; then `then` (a sweep), which gives the exit code."""
+    """Survey, print the plan, ask, and delete; then `then` (a sweep), which gives the exit code.
+    Where `before` gives one, that is the end."""
     survey = Survey(removing=True)
 
     def go(shared: RunState) -> int:
@@ -90,12 +92,14 @@ def delete_roles(
             if resource.found is not None and not resource.ours
         ]
         _print_plan(resources, kept, foreign, options)
-        if (
-            resources
-            and not options.check
-            and not options.yes
-            and not confirmed(shared, len(resources))
-        ):
+        stopped = before(shared) if before else 0
+        if stopped:
+            return stopped
+        asks = bool(resources) and not options.check and not options.yes
+        if asks and options.json and not sys.stdin.isatty():
+            plan = DeletionSummary((), kept, resources).as_data()
+            print_json({**plan, "error": _unasked(len(resources)), "exit_code": BadInput.exit_code})
+        if asks and not confirmed(shared, len(resources)):
             return Interrupted.exit_code
         deletions = (
             ()
@@ -157,7 +161,9 @@ def _print_table(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _shown(resource: FoundResource) -> str:
-    return f"{resource.title}  {resource.module.label(resource.found or {})}"
+    state = resource.found or {}
+    inside = resource.module.contents(resource.ctx, state) if resource.ours else ""
+    return f"{resource.title}  {resource.module.label(state)}" + (f"  {inside}" if inside else "")
 
 
 def _print_plan(
@@ -173,7 +179,8 @@ def _print_plan(
     for resource in kept:
         print(f"keep    {_shown(resource)}  (kept; --with-kept deletes it)")
     for resource in foreign:
-        print(f"skip    {_shown(resource)}  (not tagged as ours)")
+        whose = resource.module.whose(resource.ctx, resource.found or {})
+        print(f"skip    {_shown(resource)}  ({whose})")
     if not resources:
         print("nothing to delete")
     sys.stdout.flush()
@@ -181,13 +188,17 @@ def _print_plan(
 
 def confirmed(shared: RunState, count: int) -> bool:
     if not sys.stdin.isatty():
-        raise BadInput(
-            f"{count} resources would be deleted and there is no terminal to ask on; use --yes, or"
-            " --check for the plan only"
-        )
+        raise BadInput(_unasked(count))
     return shared.report.ask(f"Delete these {count} resources? [y/N]").strip().lower() in (
         "y",
         "yes",
+    )
+
+
+def _unasked(count: int) -> str:
+    return (
+        f"{count} resources would be deleted and there is no terminal to ask on; use --yes, or"
+        " --check for the plan only"
     )
 
 

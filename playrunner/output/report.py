@@ -115,6 +115,10 @@ class Report:
         if exit_code:
             self.terminal.line(f"run {run_id}: full output in {folder}")
 
+    def waiting(self) -> list[str]:
+        """The steps that wait for something in the background, with what for."""
+        return [running.step for running in self._activity.in_background()]
+
     def print_note(self, text: str) -> None:
         """Print a note about the run to standard error, so that it is never part of --json."""
         sys.stderr.write(text + "\n")

@@ -1,7 +1,8 @@
 """train: launch, follow, inspect and stop training runs, on hosts over SSH or on a cluster."""
 
-from playrunner.training.verbs.cluster import export, netcheck, precompile, shell, stage, top
+from playrunner.training.verbs.cluster import netcheck, precompile, shell, stage, top
 from playrunner.training.verbs.inspection import bench, env, logs, status, tensorboard, watch, why
+from playrunner.training.verbs.model import evaluate, export, generate, import_weights
 from playrunner.training.verbs.runs import launch, prepare, resume, scale, stop
 
 GROUP = "train"
@@ -9,7 +10,10 @@ LIFECYCLE = False  # runs are launched and stopped, not created and deleted
 __all__ = [
     "bench",
     "env",
+    "evaluate",
     "export",
+    "generate",
+    "import_weights",
     "launch",
     "logs",
     "netcheck",

@@ -85,6 +85,21 @@ def test_killed_at_every_event_the_next_run_converges_and_teardown_leaves_nothin
         world.teardown()
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_while_reads_lag_ten_seconds_nothing_is_made_twice(world: AwsDrill, lost: bool) -> None:
+    for number in _chosen(world.changes if lost else world.events):
+        world.aws.control("POST", "settings", {"lag": {"*": 10.0}})
+        if lost:
+            world.aws.fault("lost", mutating=True, nth=number)
+        else:
+            assert world.rehearsal.create(kill_at=number)["code"] in (-9, 0)
+        world.create()
+        world.aws.control("DELETE", "faults")
+        world.aws.control("POST", "settings", {"lag": {}})
+        assert _same(shape(world.aws), world.whole), f"cut short at {number}"
+        world.teardown()
+
+
 def test_with_every_answer_lost_in_turn_there_is_one_of_each_thing(world: AwsDrill) -> None:
     for number in _chosen(world.changes):
         world.aws.fault("lost", mutating=True, nth=number)

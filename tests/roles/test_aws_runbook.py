@@ -195,7 +195,7 @@ def _runbook(
     assert everything(aws) == before
     assert operator.invoke("audit").code == 0
     _says_no_secret(operator)
-    permissions.check(aws.calls())
+    permissions.check(aws.calls(), "drill")
 
 
 def _is_safe(operator: Operator) -> None:

@@ -87,6 +87,8 @@ class Metrics:
             for key, value in record.items()
         }
         text = json.dumps(clean)
+        if self.file.closed:
+            return  # the guard's thread may report a little later
         self.file.write(text + "\n")
         self.file.flush()
         if self.to_log:

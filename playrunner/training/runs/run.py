@@ -21,6 +21,7 @@ class Run:
     silent: tuple[str, ...] = ()  # nodes that do not answer
     processes: dict[str, int] = field(default_factory=dict)
     log_bytes: dict[str, int] = field(default_factory=dict)
+    guard: list[dict[str, Any]] = field(default_factory=list)  # alerts of the ranks, oldest first
 
     @property
     def hosts(self) -> list[str]:

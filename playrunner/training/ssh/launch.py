@@ -125,7 +125,7 @@ def _see_through(
         )
     except FirstNodeLost as lost:
         line.say(f"{lost}; {job['name']} continues on {', '.join(lost.others)}")
-        fewer = replace(request, nodes=len(lost.others))
+        fewer = request.on_fewer(len(lost.others))
         return launch(fewer, replace(options, limit=",".join(lost.others)))
 
 
@@ -287,7 +287,7 @@ def _goes_on(
         )
         return True
     where = (
-        f"resuming from {existing.checkpoints[-1]}"
+        f"its newest checkpoint is {existing.checkpoints[-1]}"
         if existing.checkpoints
         else "it has no checkpoint yet: starting from the beginning"
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from playrunner.errors import BadInput
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
-from playrunner.training.request import Request
+from playrunner.training.request import Request, continued
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.run import Run
 from playrunner.training.runs.states import ENDED
@@ -58,7 +58,7 @@ def _again(run: Run, nodes: int, overrides: tuple[str, ...], detach: bool) -> Re
         str(given["profile"]),
         run.name,
         nodes,
-        tuple(given.get("overrides", ())),
+        continued(given.get("overrides", ()), bool(run.checkpoints)),
         str(given["launcher"]),
     )
     return replace(request, overrides=(*request.overrides, *overrides), detach=detach)

@@ -34,6 +34,9 @@ def all_runs(
                 metrics=max(run.metrics, part["metrics"], key=_newest),
                 checkpoints=sorted({*run.checkpoints, *part["checkpoints"]}),
                 processes={**run.processes, host: part["processes"]},
+                guard=sorted(
+                    [*run.guard, *part["guard"]], key=lambda alert: float(alert.get("time", 0))
+                ),
                 log_bytes={**run.log_bytes, host: part["log_bytes"]},
             )
     runs_by_name = {

@@ -73,19 +73,6 @@ def precompile(
     return cluster_backend("precompile", options, launcher=launcher).precompile(request)
 
 
-@verb(
-    flags=JOB,
-    help={
-        **NAMED,
-        "to": "s3://BUCKET/FOLDER (default: trained-models/NAME of the inventory's bucket_name)",
-    },
-)
-def export(context: Any, flags: dict[str, Any], name: str = "", to: str = "") -> int:
-    """On clusters: write a run's model to a bucket, with its service account's role
-    (idempotent)."""
-    return run_cluster_backend("export", flags, name).export(name, to)
-
-
 @verb(flags=LOOK, help=NAMED)
 def netcheck(context: Any, flags: dict[str, Any], name: str = "") -> int:
     """On clusters: check a run's network from inside its pods: DNS, rendezvous port, rank 0."""

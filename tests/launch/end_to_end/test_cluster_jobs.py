@@ -178,10 +178,10 @@ def test_a_model_goes_to_the_bucket_with_the_role_of_its_service_account_and_no_
     assert (again.code, again.data["changed"]) == (0, False), again.text
     kept = (
         account.client("s3")
-        .get_object(Bucket=BUCKET, Key="trained-models/cpu-example/model.pth")["Body"]
+        .get_object(Bucket=BUCKET, Key="trained-models/cpu-example/model.safetensors")["Body"]
         .read()
     )
-    assert len(kept) == written.data["files"]["model.pth"]
+    assert len(kept) == written.data["files"]["model.safetensors"]
     assert [call["error"] for call in account.calls("AssumeRoleWithWebIdentity")][-1] is None
     assert cluster.things() == before
 

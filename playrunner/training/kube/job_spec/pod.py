@@ -86,7 +86,7 @@ def _container(job: ClusterJob, arguments: list[str], first: str, replica: int) 
 
 def _environment(job: ClusterJob, first: str, replica: int) -> list[dict[str, Any]]:
     decided = {each.name: each.value for each in job.environment if not each.secret}
-    own = {**_SPOKEN, **decided, **_neuron(job, replica)}
+    own = {**_SPOKEN, "TRAINER_LAUNCH": job.run_id, **decided, **_neuron(job, replica)}
     if job.settings.rendezvous == "c10d":
         own["TRAINER_FIRST"] = first
     if job.settings.code == "configmap":

@@ -189,6 +189,7 @@ def _spoken(env: str) -> list[Row]:
         ),
         (f"{env}.LOGLEVEL", "INFO", f"6.2 env LOGLEVEL; {rank0}"),
         (f"{env}.TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "[${rank}] ", rank0),
+        (f"{env}.TRAINER_LAUNCH", ID, "ours: a checkpoint names the launch that wrote it"),
         (f"{env}.TRAINER_METRICS", "log", "ours: metrics are read from the log"),
         (
             f"{env}.TRAINER_SIGNAL_SECONDS",
