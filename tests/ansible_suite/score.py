@@ -18,7 +18,7 @@ from .targets import Target, by_name
 
 REPOSITORY = Path(__file__).parents[2]
 PROGRAMS = ("ansible", "ansible-playbook", "ansible-inventory")
-OURS = {"ansible-playbook": "playrunner.commands.ansible_playbook"}
+OURS = {"ansible-playbook": "playrunner.commands.ansible_programs.playbook"}
 
 
 def run_target(target: Target, ours: bool, calls: list[Any], seconds: float) -> dict[str, Any]:

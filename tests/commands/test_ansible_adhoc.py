@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from playrunner.commands import ansible_adhoc
+from playrunner.commands.ansible_programs import adhoc
 from tests.support.runner import Stage
 
 
@@ -24,7 +24,7 @@ def hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def run(
     capfd: pytest.CaptureFixture[str], hosts: str, pattern: str, *words: str
 ) -> tuple[int, str, str]:
-    code = ansible_adhoc.main([pattern, "-i", hosts, *words])
+    code = adhoc.main([pattern, "-i", hosts, *words])
     printed = capfd.readouterr()
     return code, printed.out, printed.err
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from playrunner.commands import ansible_inventory
+from playrunner.commands.ansible_programs import inventory
 from tests.engine.test_inventory import SAMPLES
 
 
@@ -44,31 +44,31 @@ def test_it_prints_and_ends_as_ansible_inventory_does(
 ) -> None:
     name, *flags = words.split()
     asked = ["-i", str(SAMPLES / name), *flags]
-    code = ansible_inventory.main(asked)
+    code = inventory.main(asked)
     assert (code, capfd.readouterr().out) == ansible(*asked)
 
 
 def test_variables_beside_a_playbook_are_added(capfd: pytest.CaptureFixture[str]) -> None:
     asked = ["-i", str(SAMPLES / "mixed"), "--playbook-dir", str(SAMPLES / "beside_playbook")]
-    assert ansible_inventory.main([*asked, "--list"]) == 0
+    assert inventory.main([*asked, "--list"]) == 0
     assert (0, capfd.readouterr().out) == ansible(*asked, "--list")
 
 
 def test_a_file_can_be_written(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "out.yaml"
     asked = ["-i", "one,two,", "--list", "--output", str(file)]
-    assert ansible_inventory.main([*asked, "--yaml"]) == 0
+    assert inventory.main([*asked, "--yaml"]) == 0
     assert capfd.readouterr().out == ""
     written = yaml.safe_load(file.read_text())
     assert written == {"all": {"children": {"ungrouped": {"hosts": {"one": {}, "two": {}}}}}}
     asked[-1] = str(tmp_path / "nowhere" / "out")
-    assert ansible_inventory.main(asked) == 1
+    assert inventory.main(asked) == 1
     assert "Unable to write to destination file" in capfd.readouterr().err
 
 
 def test_what_is_encrypted_stays_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "i.yaml"
     file.write_text("all:\n  hosts:\n    one:\n      key: !vault |\n        $ANSIBLE_VAULT;1.1\n")
-    assert ansible_inventory.main(["-i", str(file), "--host", "one"]) == 0
+    assert inventory.main(["-i", str(file), "--host", "one"]) == 0
     shown = json.loads(capfd.readouterr().out)
     assert list(shown["key"]) == ["__ansible_vault"]

@@ -33,7 +33,7 @@ PLAY = """\
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-P", "-m", "playrunner.commands.ansible_playbook", *words],
+        [sys.executable, "-P", "-m", "playrunner.commands.ansible_programs.playbook", *words],
         cwd=folder,
         capture_output=True,
         text=True,

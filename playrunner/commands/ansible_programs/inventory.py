@@ -9,8 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from playrunner.commands.ansible_flags import add_vault_flags
-from playrunner.commands.ansible_playbook import BAD_OPTIONS, ERROR, INTERRUPTED, default_inventory
+from playrunner.commands.ansible_programs.flags import add_vault_flags
+from playrunner.commands.ansible_programs.playbook import (
+    BAD_OPTIONS,
+    ERROR,
+    INTERRUPTED,
+    default_inventory,
+)
 from playrunner.commands.flags import use_vault
 from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, PlayrunnerError

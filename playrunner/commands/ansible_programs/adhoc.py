@@ -9,13 +9,13 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from playrunner.commands import ansible_playbook
-from playrunner.commands.ansible_flags import (
+from playrunner.commands.ansible_programs import playbook
+from playrunner.commands.ansible_programs.flags import (
     add_become_flags,
     add_connection_flags,
     add_vault_flags,
 )
-from playrunner.commands.ansible_playbook import BAD_OPTIONS, ERROR, INTERRUPTED
+from playrunner.commands.ansible_programs.playbook import BAD_OPTIONS, ERROR, INTERRUPTED
 from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, Place, PlayrunnerError
 from playrunner.inventory import patterns
@@ -92,10 +92,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
     from playrunner.run.run import open_inventory
 
-    ansible_playbook.apply_module_path(arguments)
-    options = ansible_playbook.options_of(arguments)
+    playbook.apply_module_path(arguments)
+    options = playbook.options_of(arguments)
     inventory = open_inventory(options)
-    inventory.set_defaults(ansible_playbook.connection_variables(arguments), Place("command line"))
+    inventory.set_defaults(playbook.connection_variables(arguments), Place("command line"))
     if arguments.playbook_dir:
         inventory = inventory.with_adjacent(Path(arguments.playbook_dir))
     module = arguments.module_name or ansible_config().text("module_name", "command")
@@ -154,9 +154,7 @@ def _play(
         arguments.pattern, module, arguments.args, False, outer, _task_keywords(arguments)
     )
     code = run_plays([play], options, f"run {module}", inventory=inventory, reported_by=report)
-    return ansible_playbook.exit_code(
-        code, reports[-1].recap.total("unreachable") if reports else 0
-    )
+    return playbook.exit_code(code, reports[-1].recap.total("unreachable") if reports else 0)
 
 
 def _task_keywords(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from playrunner.commands.ansible_flags import parser
+from playrunner.commands.ansible_programs.flags import parser
 from playrunner.commands.configured import configured
 from playrunner.commands.flags import use_vault
 from playrunner.config.ansible_config import ansible_config
@@ -50,7 +50,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from playrunner.commands import ansible_listing
+    from playrunner.commands.ansible_programs import listing
     from playrunner.run.run import open_inventory
 
     if arguments.step:
@@ -66,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
             print(f"\nplaybook: {name}")
         return 0
     if arguments.list_hosts or arguments.list_tasks or arguments.list_tags:
-        ansible_listing.print_listing(files, inventory, options, arguments)
+        listing.print_listing(files, inventory, options, arguments)
         return 0
     return _play(plays, options, inventory, " ".join(arguments.playbook))
 

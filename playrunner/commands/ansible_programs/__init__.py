@@ -1,0 +1,2 @@
+"""Programs with the flags, output and exit codes of Ansible's: playrunner-playbook, -inventory,
+-ansible."""
