@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -15,34 +14,21 @@ from playrunner.commands.ansible_programs.flags import (
     add_connection_flags,
     add_vault_flags,
 )
-from playrunner.commands.ansible_programs.playbook import BAD_OPTIONS, ERROR, INTERRUPTED
+from playrunner.commands.ansible_programs.program import BAD_OPTIONS, run_program
 from playrunner.config.ansible_config import ansible_config
-from playrunner.errors import BadInput, Place, PlayrunnerError
+from playrunner.errors import BadInput, Place
 from playrunner.inventory import patterns
 from playrunner.inventory.inventory import Inventory
 from playrunner.model import Keywords
 from playrunner.options import Options
 from playrunner.project import version
-from playrunner.text.streams import code_after_output, guard_streams
 
 _NEED_ARGUMENTS = ("command", "shell", "raw", "script", "win_command", "win_shell")
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    gc.disable()  # nothing is worth collecting while the program loads; a run turns it on again
-    guard_streams()
-    arguments = _parser().parse_args(sys.argv[1:] if words is None else list(words))
-    from playrunner.output.ansible_report import print_ansible_error
-
-    try:
-        code = _run(arguments)
-    except PlayrunnerError as error:
-        print_ansible_error(error)
-        code = ERROR
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    return code_after_output(code)
+    return run_program(_parser(), words, _run)
 
 
 def _parser() -> argparse.ArgumentParser:

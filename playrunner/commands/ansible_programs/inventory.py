@@ -10,20 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.commands.ansible_programs.flags import add_vault_flags
-from playrunner.commands.ansible_programs.playbook import (
-    BAD_OPTIONS,
-    ERROR,
-    INTERRUPTED,
-    default_inventory,
-)
+from playrunner.commands.ansible_programs.playbook import default_inventory
+from playrunner.commands.ansible_programs.program import BAD_OPTIONS, run_program
 from playrunner.commands.flags import use_vault
 from playrunner.config.ansible_config import ansible_config
-from playrunner.errors import BadInput, PlayrunnerError
+from playrunner.errors import BadInput
 from playrunner.inventory import patterns
 from playrunner.inventory.inventory import Inventory, Value
 from playrunner.options import Options
 from playrunner.project import version
-from playrunner.text.streams import code_after_output, guard_streams
 from playrunner.text.written import VAULT_KEY, EncryptedText
 
 PROFILE = "inventory_legacy"  # the name that ansible-core gives this form of JSON
@@ -31,18 +26,7 @@ PROFILE = "inventory_legacy"  # the name that ansible-core gives this form of JS
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    guard_streams()
-    arguments = _parser().parse_args(sys.argv[1:] if words is None else list(words))
-    from playrunner.output.ansible_report import print_ansible_error
-
-    try:
-        code = _run(arguments)
-    except PlayrunnerError as error:
-        print_ansible_error(error)
-        code = ERROR
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    return code_after_output(code)
+    return run_program(_parser(), words, _run)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from playrunner.commands.ansible_programs.flags import parser
+from playrunner.commands.ansible_programs.program import (
+    BAD_OPTIONS,
+    DEFECT,
+    ERROR,
+    FAILED,
+    INTERRUPTED,
+    NOT_LOADED,
+    UNREACHABLE,
+    run_program,
+)
 from playrunner.commands.configured import configured
 from playrunner.commands.flags import use_vault
 from playrunner.config.ansible_config import ansible_config
@@ -19,34 +28,20 @@ from playrunner.errors import BadInput, Interrupted, NotWritten, Place, Playrunn
 from playrunner.model import Keywords, Play
 from playrunner.options import Options
 from playrunner.project import version
-from playrunner.text.streams import code_after_output, guard_streams
 
 if TYPE_CHECKING:
     from playrunner.inventory.inventory import Inventory
 
-# Ansible's exit codes, which are not ours everywhere.
-FAILED, UNREACHABLE, ERROR, NOT_LOADED, BAD_OPTIONS, INTERRUPTED, DEFECT = 2, 4, 1, 4, 5, 99, 250
 _SYSTEM_INVENTORY = "/etc/ansible/hosts"
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    gc.disable()  # nothing is worth collecting while the program loads; a run turns it on again
-    guard_streams()
-    arguments = parser(version()).parse_args(sys.argv[1:] if words is None else list(words))
-    from playrunner.output.ansible_report import print_ansible_error
+    return run_program(parser(version()), words, _run, _code_of)
 
-    try:
-        code = _run(arguments)
-    except BadInput as error:
-        print_ansible_error(error)
-        code = NOT_LOADED if error.place else ERROR
-    except PlayrunnerError as error:
-        print_ansible_error(error)
-        code = ERROR
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    return code_after_output(code)
+
+def _code_of(error: PlayrunnerError) -> int:
+    return NOT_LOADED if isinstance(error, BadInput) and error.place else ERROR
 
 
 def _run(arguments: argparse.Namespace) -> int:

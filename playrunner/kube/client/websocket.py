@@ -27,6 +27,11 @@ def library(what: str) -> Any:
     return websocket
 
 
+def errors_of(websocket: Any) -> tuple[type[Exception], ...]:
+    """What a broken socket raises; closed by another thread, it may be found without itself."""
+    return (websocket.WebSocketException, OSError, ValueError, AttributeError, LookupError)
+
+
 def opened(websocket: Any, transport: Transport, path: str, seconds: float, timeout: float) -> Any:
     """An open one; the library's own errors are for the caller."""
     headers = {

@@ -79,14 +79,7 @@ class PodChannel:
     """One program; a thread takes what comes, since reading and writing share one socket."""
 
     def __init__(self, websocket: Any, opened: Any) -> None:
-        # Closed meanwhile by another thread, it may also be found without its socket.
-        self._broken: tuple[type[Exception], ...] = (
-            websocket.WebSocketException,
-            OSError,
-            ValueError,
-            AttributeError,
-            LookupError,
-        )
+        self._broken = kube_socket.errors_of(websocket)
         self._socket, self._sending = opened, threading.Lock()
         self._socket.settimeout(None)
         self._received: queue.Queue[bytes] = queue.Queue(MOST_WAITING)

@@ -23,14 +23,8 @@ class PodStream:
 
     def __init__(self, kube: Kube, namespace: str, pod: str, port: int) -> None:
         websocket = kube_socket.library("a forwarded port")
-        # Closed meanwhile by another thread, it may also be found without its socket.
-        self._broken: tuple[type[Exception], ...] = (
-            websocket.WebSocketException,
-            OSError,
-            ValueError,
-            AttributeError,
-            LookupError,
-        )
+        self._broken = kube_socket.errors_of(websocket)
+        not_opened: tuple[type[Exception], ...] = (NotReached, *self._broken)
         self._what, self._sending = f"port {port} of pod {namespace}/{pod}", threading.Lock()
         transport = kube.cluster.transport
         path = f"{PODS.path(namespace, pod)}/portforward?{urlencode({'ports': port})}"
@@ -38,7 +32,7 @@ class PodStream:
             self._socket: Any = kube_socket.opened(
                 websocket, transport, path, CONNECT_SECONDS, CONNECT_SECONDS
             )
-        except (NotReached, *self._broken) as error:
+        except not_opened as error:
             raise HostUnreachable(f"{self._what} cannot be reached: {error}") from None
         self._socket.settimeout(None)
         self._greeted: set[int] = set()  # each channel begins with the port's number
