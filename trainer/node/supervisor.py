@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from trainer.errors import TrainerError
 from trainer.node import processes
 from trainer.node.failure import (
     LEASE_EXPIRED,
@@ -291,6 +292,9 @@ def main() -> int:
     supervisor = Supervisor(folder, json.loads(folder.start.read_text()))
     try:
         return supervisor.run()
+    except TrainerError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
     finally:
         if supervisor.state not in ("finished", "stopped", "failed"):  # a bug in the supervisor
             processes.end_all(supervisor.mark, 0)
