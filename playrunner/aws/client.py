@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from playrunner.aws.errors import NotReached, Throttled, boto_errors, final, problem
-from playrunner.aws.session import Account, AwsSettings, settings_of
+from playrunner.aws.session import ENDING, Account, AwsSettings, settings_of
 from playrunner.cloud.call_log import CallRecorder, logged_call
 from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.cloud.retry import Retry, RetryPolicy
@@ -23,8 +23,6 @@ __all__ = ["Account", "Aws", "AwsSettings", "settings_of"]
 
 RETRIES = RetryPolicy(attempts=9)
 NEW_SECONDS = 60.0  # how long a service may take to know a new thing everywhere
-# What is not found by one of these is gone.
-_ENDING = ("delete_", "release_", "terminate_", "detach_", "disassociate_", "revoke_", "remove_")
 
 
 class Aws:
@@ -78,7 +76,9 @@ class Aws:
                 if isinstance(failure, Refused) and failure.code in missing:
                     return None
                 retryable = isinstance(failure, (Throttled, Unanswered, NotReached))
-                if not retryable or retry.exhausted:
+                if not self._is_not_yet_known(operation, failure, retry) and (
+                    not retryable or retry.exhausted
+                ):
                     raise final(failure) from error
                 retry.wait()
                 self.refresh()
@@ -112,18 +112,20 @@ class Aws:
                 retryable = isinstance(failure, (Throttled, NotReached)) or (
                     repeatable and isinstance(failure, Unanswered)
                 )
-                not_yet = self._not_yet_known(operation, failure) and retry.seconds < NEW_SECONDS
-                if not not_yet and (not retryable or retry.exhausted):
+                if not self._is_not_yet_known(operation, failure, retry) and (
+                    not retryable or retry.exhausted
+                ):
                     raise final(failure) from error
                 retry.wait()
                 self.refresh()
 
-    def _not_yet_known(self, operation: str, failure: Exception) -> bool:
-        """Whether the call names a thing that this run made a moment ago, and that the service
+    def _is_not_yet_known(self, operation: str, failure: Exception, retry: Retry) -> bool:
+        """Whether the call names a thing that was made or shown a moment ago, and that the service
         does not know everywhere yet: the call has done nothing."""
         return (
             isinstance(failure, Refused)
             and failure.not_found
-            and not operation.startswith(_ENDING)
-            and self.account_session.knows_new(str(failure), NEW_SECONDS)
+            and not operation.startswith(ENDING)
+            and retry.seconds < NEW_SECONDS
+            and self.account_session.has_seen(str(failure), NEW_SECONDS)
         )

@@ -20,6 +20,8 @@ from playrunner.cloud.extras import packages_of
 from playrunner.cloud.shared_reads import SharedReads
 from playrunner.errors import PlayrunnerError, RunRefused
 
+# What is not found by one of these is gone.
+ENDING = ("delete_", "release_", "terminate_", "detach_", "disassociate_", "revoke_", "remove_")
 _ID = re.compile(r"\b[a-z]{1,12}-[0-9a-f]{8,17}\b")  # as vpc-0123456789abcdef0
 
 
@@ -49,7 +51,8 @@ class Account:
         self._reads = SharedReads()
         self._client_lock = threading.Lock()
         self._session: Any = None
-        self._new: dict[str, float] = {}  # ids and names of what was made, and when
+        # Ids and names of what was made or shown, and when; what is ended is none of them
+        self._seen: dict[str, float] = {}
 
     def client(self, service: str) -> Any:
         with self._client_lock:
@@ -67,8 +70,13 @@ class Account:
         """The answer to a read that any step started after `not_before`."""
         key = service, operation, json.dumps(arguments, sort_keys=True, default=str)
         return self._reads.read(
-            key, service, not_before, lambda: self._pages(service, operation, arguments)
+            key, service, not_before, lambda: self._shown(service, operation, arguments)
         )
+
+    def _shown(self, service: str, operation: str, arguments: Mapping[str, Any]) -> Any:
+        answer = self._pages(service, operation, arguments)
+        self._seen.update(dict.fromkeys(_ID.findall(str(answer)), time.monotonic()))
+        return answer
 
     def change(self, service: str, operation: str, arguments: Mapping[str, Any]) -> Any:
         client = self.client(service)
@@ -78,13 +86,16 @@ class Account:
         if operation.startswith(("create_", "allocate_")):
             now = time.monotonic()
             names = (str(value) for key, value in arguments.items() if key.endswith("Name"))
-            self._new.update(dict.fromkeys([*_ID.findall(str(answer)), *names], now))
+            self._seen.update(dict.fromkeys([*_ID.findall(str(answer)), *names], now))
+        elif operation.startswith(ENDING):
+            for name in _ID.findall(str(arguments)):
+                self._seen.pop(name, None)
         return answer
 
-    def knows_new(self, text: str, seconds: float) -> bool:
-        """Whether a text names a thing that was made within the last seconds."""
+    def has_seen(self, text: str, seconds: float) -> bool:
+        """Whether a text names a thing that was made or shown within the last seconds."""
         since = time.monotonic() - seconds
-        return any(made > since and name in text for name, made in list(self._new.items()))
+        return any(seen > since and name in text for name, seen in list(self._seen.items()))
 
     def changed(self, service: str) -> None:
         """Forget what was read of a service before."""

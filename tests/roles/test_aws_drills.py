@@ -89,7 +89,8 @@ def test_while_reads_lag_ten_seconds_nothing_is_made_twice(world: AwsDrill, lost
         if lost:
             world.aws.fault("lost", mutating=True, nth=number)
         else:
-            assert world.rehearsal.create(kill_at=number)["code"] in (-9, 0)
+            killed = world.rehearsal.create(kill_at=number)
+            assert killed["code"] in (-9, 0), killed["text"]
         world.create()
         world.aws.control("DELETE", "faults")
         world.aws.control("POST", "settings", {"lag": {}})

@@ -44,7 +44,9 @@ class EcrRepository(KeptModule):
         tags = ctx.aws.read(
             "ecr", "list_tags_for_resource", gone, resourceArn=repository["repositoryArn"]
         )
-        state = {**repository, "tags": (tags or {}).get("tags", [])}
+        if tags is None:  # a late answer showed what is gone
+            return None
+        state = {**repository, "tags": tags.get("tags", [])}
         if self._rules() is not None:
             policy = ctx.aws.read("ecr", "get_lifecycle_policy", gone, repositoryName=self.name)
             state["lifecyclePolicy"] = (

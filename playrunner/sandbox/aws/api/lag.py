@@ -50,10 +50,16 @@ class Lag:
     def changed(self, service: str, answer: bytes) -> None:
         """A change was made, with this answer."""
         if not self.settings():
+            self._forget()
             return
         self._changes.append((self.clock(), service))
         for match in _ID.finditer(answer.decode(errors="replace")):
             self._born.setdefault(match[0], self.clock())
+
+    def _forget(self) -> None:
+        """Without lag, everything that has happened shows everywhere, also later."""
+        for known in (self._answers, self._changes, self._born):
+            known.clear()
 
     def missing(self, service: str, action: str, request: bytes) -> tuple[str, str] | None:
         """The code of an error and the id it is about, where a read names a thing that is too new
