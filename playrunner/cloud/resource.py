@@ -64,6 +64,10 @@ class CloudModule(Module):
         the way to find out; its state then. `attempts`: how often it was applied before."""
         return state
 
+    def lost_with_it(self, ctx: Any) -> list[str]:
+        """What others have made that its deletion would destroy: a line for each kind."""
+        return []
+
     def again(self, ctx: Any, state: State) -> bool:
         """Whether applying again can repair a broken one."""
         return False

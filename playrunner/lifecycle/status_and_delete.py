@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from playrunner.cloud.resource import CloudModule
 from playrunner.errors import BadInput, Interrupted
 from playrunner.lifecycle.delete import Deletion, removable, remove
 from playrunner.options import Options
@@ -76,9 +77,12 @@ def delete_roles(
     with_kept: bool = False,
     then: Callable[[RunState, DeletionSummary], int] | None = None,
     before: Callable[[RunState], int] | None = None,
+    with_objects: bool = True,
 ) -> int:
     """Survey, print the plan, ask, and delete; then `then` (a sweep), which gives the exit code.
-    Where `before` gives one, that is the end."""
+
+    Where `before` gives one, that is the end. Without `with_objects`, nothing is deleted while
+    objects of users would go with it."""
     survey = Survey(removing=True)
 
     def go(shared: RunState) -> int:
@@ -92,6 +96,8 @@ def delete_roles(
             if resource.found is not None and not resource.ours
         ]
         _print_plan(resources, kept, foreign, options)
+        if not with_objects:
+            _refuse_with_objects(resources)
         stopped = before(shared) if before else 0
         if stopped:
             return stopped
@@ -164,6 +170,22 @@ def _shown(resource: FoundResource) -> str:
     state = resource.found or {}
     inside = resource.module.contents(resource.ctx, state) if resource.ours else ""
     return f"{resource.title}  {resource.module.label(state)}" + (f"  {inside}" if inside else "")
+
+
+def _refuse_with_objects(resources: Sequence[FoundResource]) -> None:
+    """Before anything is deleted: an operator that is gone leaves its users' jobs behind, and a
+    definition takes them along."""
+    lost = [
+        line
+        for resource in resources
+        if isinstance(resource.module, CloudModule)
+        for line in resource.module.lost_with_it(resource.ctx)
+    ]
+    if lost:
+        raise BadInput(
+            f"nothing was deleted: it would destroy {'; '.join(lost)}; end them first, or delete"
+            " them along with --with-objects"
+        )
 
 
 def _print_plan(

@@ -24,6 +24,7 @@ class Request:
     replace: bool = False
     gate: bool = True
     stage_only: bool = False
+    avoid: tuple[str, ...] = ()  # nodes of a cluster that a network check found bad
 
     def on_fewer(self, nodes: int) -> Request:
         """The same run going on with the nodes that are left."""

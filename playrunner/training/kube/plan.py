@@ -4,9 +4,11 @@ Nothing is changed here."""
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from typing import Any
 
 from playrunner.errors import BadInput
 from playrunner.kube.client.client import Kube
+from playrunner.kube.client.optional import if_allowed
 from playrunner.kube.client.resource import Resource
 from playrunner.project import program
 from playrunner.training.environment.compiler import compile_environment
@@ -16,7 +18,7 @@ from playrunner.training.environment.variable import Variable
 from playrunner.training.kube.job_spec.dry_run import try_pod
 from playrunner.training.kube.job_spec.job import ClusterJob, Share, elastic_bounds
 from playrunner.training.kube.job_spec.names import new_id
-from playrunner.training.kube.job_spec.node_capacity import amount, look
+from playrunner.training.kube.job_spec.node_capacity import amount, look, nodes_hidden
 from playrunner.training.kube.job_spec.sizing import RequestedNodes, share_of
 from playrunner.training.kube.launchers import KINDS
 from playrunner.training.kube.launchers.kind import Kind
@@ -54,7 +56,8 @@ def plan(
         )
     nodes = wanted_nodes(request, profile)
     refuse(_operator(session.kube, kind), "cluster")
-    if not session.kube.get(NAMESPACES, "", settings.namespace):
+    hidden: dict[str, Any] = {"metadata": {}}  # it is there as far as the user can tell
+    if not if_allowed(lambda: session.kube.get(NAMESPACES, "", settings.namespace), hidden):
         raise LaunchRefused(
             f'the cluster has no namespace "{settings.namespace}" (train_namespace); kubectl create'
             f" namespace {settings.namespace}"
@@ -67,7 +70,14 @@ def plan(
         _insisted(request, profile),
         lambda likes: growth_left(session, likes),
     )
-    share = share_of(profile, look(session.kube, replacing), settings, requested)
+    offered = [
+        one
+        for one in look(session.kube, replacing, settings.namespace)
+        if one.name not in request.avoid
+    ]
+    if nodes_hidden(session.kube):
+        settings = _unseen(profile, settings, requested)
+    share = share_of(profile, offered, settings, requested)
     job = ClusterJob(
         name,
         new_id(name),
@@ -79,13 +89,27 @@ def plan(
         share,
         overrides=request.overrides,
         detached=request.detach,
+        avoid=request.avoid,
     )
     _check(job)
     if kind.gang:
         refuse(_queue(session.kube, job), "queue")
     job = replace(job, environment=tuple(environment_of(job, session.environment)))
-    try_pod(session.kube, job)
-    return job
+    return try_pod(session.kube, job, bool(replacing))
+
+
+def _unseen(
+    profile: Profile, settings: ClusterSettings, requested: RequestedNodes
+) -> ClusterSettings:
+    """A user who may not see nodes says what they are; that there are enough is for the scheduler
+    to find out."""
+    if profile.train.device != "cpu" and not settings.instance_type:
+        raise LaunchRefused(
+            "the cluster's nodes cannot be seen by this user, so pods cannot be sized by them: set"
+            " instance_type in the inventory (as p5.48xlarge), or --set train.device=cpu; the right"
+            f" is in: {program()} kube.rights --for training"
+        )
+    return replace(settings, autoscaled_nodes=max(settings.autoscaled_nodes, requested.most))
 
 
 def _operator(kube: Kube, kind: Kind) -> list[str]:
@@ -191,7 +215,8 @@ def _check(job: ClusterJob) -> None:
 def _queue(kube: Kube, job: ClusterJob) -> list[str]:
     """A gang that is larger than its queue would wait for ever."""
     queue = job.settings.queue
-    queue_object = kube.get(QUEUES, "", queue)
+    hidden: dict[str, Any] = {}
+    queue_object = if_allowed(lambda: kube.get(QUEUES, "", queue), hidden)
     if queue_object is None:
         return [f'there is no queue "{queue}" (train_queue); {program()} volcano.create makes one']
     state = str((queue_object.get("status") or {}).get("state") or "Open")

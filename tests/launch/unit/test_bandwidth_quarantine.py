@@ -20,6 +20,7 @@ from playrunner.ssh.quarantine import Quarantine, seconds_of
 from playrunner.training.kube.network.pool import ClusterPool
 from playrunner.training.kube.session import open_session
 from playrunner.training.netcheck.spares import NoSpare, Search, should_retry
+from playrunner.training.quarantine_setting import read_setting
 from playrunner.training.request import Request
 from playrunner.training.ssh.pool import HostPool
 from tests.support import runner
@@ -236,9 +237,6 @@ def test_a_node_that_is_not_there_is_bad_input(nodes: Callable[..., runner.Outco
 @pytest.fixture
 def pool(cluster: Api, tmp_path: Path) -> Iterator[Callable[..., ClusterPool]]:
     """What a launch on three nodes that have room would have to choose from."""
-    (tmp_path / "inventory.yaml").write_text(
-        json.dumps({"all": {"vars": {"kubeconfig": str(cluster.kubeconfig)}}})
-    )
     ready = {
         "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"},
         "conditions": [{"type": "Ready", "status": "True"}],
@@ -257,7 +255,19 @@ def pool(cluster: Api, tmp_path: Path) -> Iterator[Callable[..., ClusterPool]]:
             "application/merge-patch+json",
         )
 
-    def made(*overrides: str) -> ClusterPool:
+    def made(*overrides: str, mode: str = "cordon") -> ClusterPool:
+        (tmp_path / "inventory.yaml").write_text(
+            json.dumps(
+                {
+                    "all": {
+                        "vars": {
+                            "kubeconfig": str(cluster.kubeconfig),
+                            "train_quarantine": mode,
+                        }
+                    }
+                }
+            )
+        )
         site = open_session(Options(inventory=(str(tmp_path / "inventory.yaml"),)))
         return ClusterPool(
             Request("gpt2-micro-smoke", nodes=3, overrides=overrides), site, "pytorchjob"
@@ -288,3 +298,44 @@ def test_an_elastic_run_goes_on_with_those_who_remain(
     assert should_retry(Search("run"), slow("cpu-1"), ["cpu-0", "cpu-1", "cpu-2"], few)
     assert few.request.nodes == 2 and few.request.overrides[-1] == "launch.max_nodes=2"
     assert cluster.get("/api/v1/nodes/cpu-1")["spec"]["unschedulable"]
+
+
+def test_without_being_told_to_a_launch_goes_round_a_bad_node_and_leaves_it_to_others(
+    cluster: Api, pool: Callable[..., ClusterPool]
+) -> None:
+    few = pool("launch.min_nodes=1", "launch.max_nodes=3", mode="suggest")
+    assert should_retry(Search("run"), slow("cpu-1"), ["cpu-0", "cpu-1", "cpu-2"], few)
+    assert (few.request.nodes, few.request.avoid) == (2, ("cpu-1",))
+    spec = cluster.get("/api/v1/nodes/cpu-1")["spec"]
+    assert "taints" not in spec and "unschedulable" not in spec
+
+
+def test_a_taint_alone_does_not_cordon(cluster: Api, pool: Callable[..., ClusterPool]) -> None:
+    few = pool("launch.min_nodes=1", "launch.max_nodes=3", mode="taint 2h")
+    assert should_retry(Search("run"), slow("cpu-1"), ["cpu-0", "cpu-1", "cpu-2"], few)
+    spec = cluster.get("/api/v1/nodes/cpu-1")["spec"]
+    assert [taint["key"] for taint in spec["taints"]] == ["playrunner.io/quarantine"]
+    assert "unschedulable" not in spec
+
+
+def test_many_nodes_are_released_by_one_command(
+    cluster: Api, nodes: Callable[..., runner.Outcome]
+) -> None:
+    cluster.call("POST", "/api/v1/nodes", {"metadata": {"name": "gpu-3"}})
+    assert nodes("quarantine", "gpu-1,gpu-3", "--reason", "slow").data["changed"]
+    assert nodes("release", "gpu-1,gpu-3").data == {
+        "node": "gpu-1,gpu-3",
+        "changed": True,
+        "msg": "gpu-1 may be used again\ngpu-3 may be used again",
+    }
+    nodes("quarantine", "gpu-1,gpu-3", "--reason", "slow")
+    assert nodes("release", "--all").data["msg"] == "released: gpu-1, gpu-3"
+    assert not nodes("release", "--all").data["changed"]
+    refused = nodes("release", "gpu-1,nobody")
+    assert refused.code == 5 and 'there is no node "nobody"' in refused.data["error"]
+
+
+@pytest.mark.parametrize("value", ["cordn", "taint soon", "0h"])
+def test_a_wrong_train_quarantine_is_told_with_what_it_may_be(value: str) -> None:
+    with pytest.raises(BadInput, match="it is suggest, taint, cordon, a duration such as 24h"):
+        read_setting(value)

@@ -10,9 +10,10 @@ from statistics import median
 
 from playrunner.kube.watch import reasons
 from playrunner.project import program
+from playrunner.training.diagnosis import blame
 from playrunner.training.diagnosis.evidence import Cause
 from playrunner.training.kube.diagnosis.facts import Facts
-from playrunner.training.kube.runs.bad_nodes import suspects
+from playrunner.training.kube.runs.bad_nodes import restarts_of
 from playrunner.training.kube.runs.give_up import CLAIM_GONE, NO_OPERATOR
 from playrunner.training.kube.runs.selection import GOING_ON
 
@@ -142,14 +143,38 @@ def _lost_nodes(facts: Facts) -> Iterator[Cause]:
 
 
 def _bad_nodes(facts: Facts) -> Iterator[Cause]:
-    for suspect in suspects(facts.run.pods):
+    nodes = {str((pod.get("spec") or {}).get("nodeName") or "") for pod in facts.run.pods} - {""}
+    found = blame.suspects(facts.ends, nodes, dict(facts.conditions), restarts_of(facts.run.pods))
+    for suspect in found:
+        again = (
+            f"; kubectl delete pod -n {facts.run.namespace} {suspect.pod}" if suspect.pod else ""
+        )
+        if suspect.proved:
+            yield Cause(
+                93,
+                f"the {suspect.kind} of {suspect.node} is at fault: {suspect.why}"
+                if suspect.kind != blame.NODE
+                else f"node {suspect.node} is at fault: {suspect.why}",
+                suspect.evidence,
+                f"{program()} nodes.quarantine {suspect.node}{again}",
+                suspect.against,
+            )
+        else:
+            yield Cause(
+                15,
+                f"node {suspect.node}, on which it failed {suspect.times} times",
+                suspect.evidence,
+                f"{facts.see_logs} --host {suspect.pod}",
+                suspect.against,
+            )
+    told = blame.not_a_node(facts.ends)
+    if told and not any(suspect.proved for suspect in found):
+        where = sorted({end.node for end in facts.ends})
         yield Cause(
-            84,
-            f"it failed {suspect.times} times on node {suspect.node}, last: {suspect.why}",
-            (),
-            f"{program()} nodes.quarantine {suspect.node}; kubectl delete pod -n"
-            f" {facts.run.namespace}"
-            f" {suspect.pod}",
+            90,
+            f"a fault of {told.kind}, of no node: {told.sign}",
+            (f"it ended on {', '.join(where)}",) if where else (),
+            f"{facts.see_logs} --all; {facts.resume}, once that is fixed",
         )
 
 

@@ -122,6 +122,8 @@ class Follower:
                         self._take(event.collection.resource, event.thing, event.gone)
                     if not self._hear():
                         self.listener.idle(list(self.pods.values()))
+                        if self.nodes:
+                            self.nodes.idle()
                         self._given_up = (
                             self.give_up.judge(self.job, list(self.pods.values()))
                             if self.give_up

@@ -75,15 +75,18 @@ def test_a_volcano_job_is_a_gang_of_one_task_per_replica() -> None:
     ]
 
 
-def test_its_pods_get_all_neuron_devices_and_cards_of_a_node_and_no_cores() -> None:
+def test_its_pods_get_all_neuron_devices_and_cards_of_a_node_and_are_guaranteed() -> None:
     pod = rendered(planned("vcjob", "bert-large", trainium(), 2))["Job"]["spec"]["tasks"][1][
         "template"
     ]
-    assert container(pod)["resources"]["limits"] == {
+    resources = container(pod)["resources"]
+    assert resources["limits"] == {
+        "cpu": "115",
+        "memory": "460Gi",
         "aws.amazon.com/neuron": "16",
         "vpc.amazonaws.com/efa": "8",
     }
-    assert "cpu" not in container(pod)["resources"]["requests"]
+    assert resources["requests"] == resources["limits"]
     assert pod["spec"]["nodeSelector"] == {"node.kubernetes.io/instance-type": "trn1.32xlarge"}
     assert pod["spec"]["restartPolicy"] == "Never"
     assert pod["metadata"]["annotations"] == {"sidecar.istio.io/inject": "false"}
@@ -198,7 +201,12 @@ def test_fsdp_on_gpus_gets_whole_nodes_and_the_flight_recorder() -> None:
     assert (
         resources["requests"]
         == resources["limits"]
-        == {"nvidia.com/gpu": "8", "vpc.amazonaws.com/efa": "4"}
+        == {
+            "cpu": "86",
+            "memory": "1036Gi",
+            "nvidia.com/gpu": "8",
+            "vpc.amazonaws.com/efa": "4",
+        }
     )
     found = environment(template)
     wanted = {
@@ -236,7 +244,11 @@ def test_an_elastic_job_leaves_the_first_four_flags_to_its_controller() -> None:
         word.startswith(("--nnodes", "--rdzv_id", "--rdzv_endpoint", "--rdzv_backend"))
         for word in words
     )
-    assert container(worker["template"])["resources"]["limits"] == {"nvidia.com/gpu": "1"}
+    assert container(worker["template"])["resources"]["limits"] == {
+        "cpu": "3",
+        "memory": "14Gi",
+        "nvidia.com/gpu": "1",
+    }
 
 
 def test_without_etcd_an_elastic_job_meets_at_its_first_worker() -> None:

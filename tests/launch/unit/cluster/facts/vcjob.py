@@ -56,8 +56,6 @@ def _task(path: str, job: ClusterJob, at: int, kind: str, cards: str) -> list[Ro
             "6.3 role; ours: lines have a prefix of their own",
         ),
         *device(template, "6.3 devices", aws_amazon_com__neuron="16", vpc_amazonaws_com__efa=cards),
-        (f"{template}.spec.containers.pytorch.resources.requests.cpu", ABSENT, "6.3 no cores"),
-        (f"{template}.spec.containers.pytorch.resources.requests.memory", ABSENT, "6.3 no cores"),
         *tolerated(
             template,
             "aws.amazon.com/neuron",
