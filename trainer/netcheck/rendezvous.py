@@ -2,8 +2,8 @@
 others put answers.
 
 The store carries only these. Measurements use connections of their own, so that a failing link does
-not keep a rank from reporting it. Keys begin with a name made from the run's token: a rank of another
-run that was given the same port meets nobody here.
+not keep a rank from reporting it. Keys begin with a name made from the run's token: a rank of
+another run that was given the same port meets nobody here.
 """
 
 from __future__ import annotations
@@ -58,18 +58,19 @@ class Rendezvous:
             ) from None
 
         self._port = store.port
-        self._store = self._of_this_run(store)
+        self._store = of_run(self._token, store)
 
     def connect(self, seconds: float) -> Store:
         """A second connection to the store, for calls that may block: this one stays usable."""
-        return self._of_this_run(
+        return of_run(
+            self._token,
             TCPStore(
                 self._address,
                 self._port,
                 is_master=False,
                 wait_for_workers=False,
                 timeout=timedelta(seconds=seconds),
-            )
+            ),
         )
 
     def announce(self, step: int, task: Mapping[str, Any]) -> None:
@@ -110,9 +111,6 @@ class Rendezvous:
         answers = {rank: self._get(key) for rank, key in keys.items() if self._store.check([key])}
         return {rank: value for rank, value in answers.items() if value is not _INVALID}
 
-    def _of_this_run(self, store: TCPStore) -> Store:
-        return PrefixStore(mac(self._token, b"rendezvous").decode(), store)
-
     def _put(self, key: str, value: Any) -> None:
         text = json.dumps(value)
         proof = mac(self._token, key.encode(), text.encode()).decode()
@@ -127,6 +125,11 @@ class Rendezvous:
             return json.loads(text)
         except (ValueError, RecursionError):
             return _INVALID
+
+
+def of_run(token: str, store: TCPStore) -> Store:
+    """The keys of one run in a store that others may reach as well."""
+    return PrefixStore(mac(token, b"rendezvous").decode(), store)
 
 
 def _first_line(error: BaseException) -> str:

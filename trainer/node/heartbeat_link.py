@@ -118,7 +118,8 @@ class HeartbeatServer:
             self.listener = socket.create_server((address, port), backlog=256)
         except OSError as error:
             raise BadInput(
-                f"cannot listen at {address}:{port}: {error.strerror}; a new launch takes other ports"
+                f"cannot listen at {address}:{port}: {error.strerror};"
+                " a new launch takes other ports"
             ) from None
         self.listener.setblocking(False)
         selector.register(self.listener, selectors.EVENT_READ, self)

@@ -21,16 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from trainer.errors import TrainerError
-from trainer.node import processes
-from trainer.node.failure import (
-    LEASE_EXPIRED,
-    LOG_REFUSED,
-    NOT_STARTED,
-    Failure,
-    cause,
-    ending,
-    kind_of,
-)
+from trainer.node import failure, processes
+from trainer.node.failure import Failure, cause
 from trainer.node.folder import Lease, NodeFolder, read_json
 from trainer.node.heartbeat_link import HeartbeatServer, Peer
 from trainer.node.output import Output
@@ -156,7 +148,7 @@ class Supervisor:
                 self._start(command)
         except OSError as error:
             what = f"a process could not be started: {error}"
-            self._fail(Failure(self.host, NOT_STARTED, what, time.time()))
+            self._fail(Failure(self.host, failure.NOT_STARTED, what, time.time()))
         self._write_status()
 
     def _start(self, command: dict[str, Any]) -> None:
@@ -180,17 +172,17 @@ class Supervisor:
 
     def _ended(self, label: str, code: int) -> None:
         if code and not (self.kills and code == -signal.SIGKILL):
-            what, tail = ending(label, code), tuple(self.output.tail)
-            self._fail(Failure(self.host, kind_of(label), what, time.time(), code, tail))
+            what, tail = failure.ending(label, code), tuple(self.output.tail)
+            self._fail(Failure(self.host, failure.kind_of(label), what, time.time(), code, tail))
         if not self.running and self.state == "running":
             self.output.note("this node is done")
 
-    def _fail(self, failure: Failure) -> None:
+    def _fail(self, found: Failure) -> None:
         if self.state == "stopping":
             return  # errors while stopping on request are not failures
-        self.failures.append(failure)
-        self.contact.send_failure(failure)
-        self.stop(failure.reason, FAILED_GRACE_SECONDS, "failing")
+        self.failures.append(found)
+        self.contact.send_failure(found)
+        self.stop(found.reason, FAILED_GRACE_SECONDS, "failing")
 
     # --- events
 
@@ -206,7 +198,7 @@ class Supervisor:
 
     def _log_refused(self, error: OSError) -> None:
         what = f"its log cannot be written: {error.strerror}"
-        self._fail(Failure(self.host, LOG_REFUSED, what, time.time()))
+        self._fail(Failure(self.host, failure.LOG_REFUSED, what, time.time()))
 
     def _stop_requested(self, reason: str, at_once: bool) -> None:
         """The first node ends the run."""
@@ -225,7 +217,7 @@ class Supervisor:
         patience = self.config["lease_seconds"]
         if self.lease.silence() > patience:
             what = f"the controller has not been heard from for {patience:g} s"
-            self._fail(Failure(self.host, LEASE_EXPIRED, what, time.time()))
+            self._fail(Failure(self.host, failure.LEASE_EXPIRED, what, time.time()))
 
     # --- the end
 
