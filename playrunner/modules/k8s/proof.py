@@ -31,7 +31,8 @@ class Proof(Action):
     after: Any = None  # values of steps that must be there first
 
     def guard(self, ctx: Context) -> dict[str, Any] | None:
-        return {"proved": False} if ctx.check else None
+        # Whether an operator acts shows only once there is something to act on.
+        return {"unknown": True, "skipped": True, "proved": False} if ctx.check else None
 
     def act(self, ctx: Context) -> dict[str, Any]:
         (wanted,) = inline(self.definition)

@@ -105,16 +105,19 @@ def test_a_node_whose_device_fails_twice_is_put_aside_where_the_inventory_says_s
     assert (released.code, f"released: {node}" in released.out) == (0, True), released.text
 
 
-@pytest.mark.parametrize("line", ["", "[0] ModuleNotFoundError: No module named 'torch'"])
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("hungry-again", ""), ("unimportable", "[0] ModuleNotFoundError: No module named 'torch'")],
+)
 def test_a_users_error_puts_no_node_aside_even_where_the_inventory_lets_nodes_be_cordoned(
-    drill: Drill, expected: dict[int, float], line: str
+    drill: Drill, expected: dict[int, float], name: str, line: str
 ) -> None:
     drill.cluster.say(train_quarantine="cordon")
-    running = drill.begin("wrong", "pytorchjob")
-    pod = str(drill.pods("wrong")[-1]["metadata"]["name"])
+    running = drill.begin(name, "pytorchjob")
+    pod = str(drill.pods(name)[-1]["metadata"]["name"])
     for before in (0, 1, 2):
         drill.strike(pod, before, running, line)
-    drill.end("wrong", running, expected)
+    drill.end(name, running, expected)
     drill.cluster.say()
     assert _quarantined(drill) == {}
 
