@@ -186,19 +186,20 @@ class Checkpoints:
                 mine = self._find()
             except BadInput as error:
                 failure = error
-        origin = read_origin(Path(mine)) if mine else None
-        answers = self.processes.gathered((mine, origin, failure))
+        found = Path(mine) if mine else None
+        origin = read_origin(found) if found else None
+        # By name: the folder of a run may have another path on each node
+        entry = Entry(found.name, origin) if found and origin else None
+        inside = found is not None and found.parent == self.folder
+        answers = self.processes.gathered((entry, inside, failure))
         for refused in (refused for _, _, refused in answers if refused):
             raise refused
-        entries = {
-            path: Entry(Path(path).name, origin) for path, origin, _ in answers if path and origin
-        }
-        if not entries:
+        if not any(entry for entry, _, _ in answers):
             return None
-        inside = [entry for path, entry in entries.items() if Path(path).parent == self.folder]
-        if not inside:
+        kept = [entry for entry, is_inside, _ in answers if entry and is_inside]
+        if not kept:
             return self.settings.resume  # every node has it at the same path
-        chosen = in_order(inside)[0]
+        chosen = in_order(kept)[0]
         final = self.folder / chosen.name
         lacks = self.processes.owns_folder and origin != chosen.origin
         local = self.folder / f".{final.name}.partial" if lacks else final
