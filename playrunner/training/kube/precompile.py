@@ -48,12 +48,7 @@ def precompile(request: Request, options: Options) -> int:
             " --launcher"
         )
     name = f"{request.name or run_name(request.profile)}-precompile"
-    asked = read_request(request).train.steps
-    request = replace(
-        request,
-        name=name,
-        overrides=(*request.overrides, *_ONLY_TRACED, f"train.steps={min(asked, MOST_STEPS)}"),
-    )
+    request = replace(shortened(request), name=name)
     profile = read_request(request)
     session = open_session(options)
     line = LiveLine(profile.train.steps, quiet=options.json)
@@ -90,6 +85,17 @@ def precompile(request: Request, options: Options) -> int:
         return _compiled(job, session, line, options)
     finally:
         release(session.kube, session.settings.namespace, job.run_id)
+
+
+def shortened(request: Request) -> Request:
+    """The same run in a few steps. Its schedule stays that of the whole run: a warm-up may be
+    longer than the steps that are compiled in."""
+    train = read_request(request).train
+    few = (
+        f"train.schedule.decay_steps={train.schedule.decay_steps or train.steps}",
+        f"train.steps={min(train.steps, MOST_STEPS)}",
+    )
+    return replace(request, overrides=(*request.overrides, *_ONLY_TRACED, *few))
 
 
 def _done_before(job: ClusterJob, session: ClusterSession) -> bool:
