@@ -204,12 +204,20 @@ def _insisted(request: Request, profile: Profile) -> int:
 
 
 def _check(job: ClusterJob) -> None:
-    try:
-        check(job.profile, job.world_size)
-    except trainer_errors.TrainerError as error:
-        raise BadInput(
-            f"profile {job.profile_name} on {job.nodes} node{'s' * (job.nodes != 1)}: {error}"
-        ) from None
+    """An elastic job must hold on every number of nodes that it may have."""
+    least, most = job.elastic or (job.nodes, job.nodes)
+    for nodes in (job.nodes, *range(least, most + 1)):
+        try:
+            check(job.profile, nodes * job.share.processes)
+        except trainer_errors.TrainerError as error:
+            raise BadInput(
+                f"profile {job.profile_name} on {nodes} node{'s' * (nodes != 1)}: {error}"
+                + (
+                    f"; or keep it off {nodes} nodes with launch.min_nodes and launch.max_nodes"
+                    if nodes != job.nodes
+                    else ""
+                )
+            ) from None
 
 
 def _queue(kube: Kube, job: ClusterJob) -> list[str]:
