@@ -39,6 +39,7 @@ from trainer.validate import check
 CLAIMS = Resource("v1", "PersistentVolumeClaim", "persistentvolumeclaims", True)
 QUEUES = Resource("scheduling.volcano.sh/v1beta1", "Queue", "queues", False)
 INDEXED_JOBS = (1, 24)
+SERVICES = Resource("v1", "Service", "services", True)
 NAMESPACES = Resource("v1", "Namespace", "namespaces", False)
 
 
@@ -48,7 +49,10 @@ def plan(
     """The job that flags, profile, inventory and nodes make together; what cannot work is refused
     here, with the numbers."""
     name = check_name(request.name or run_name(request.profile))
-    kind, settings = KINDS[launcher], session.settings
+    kind = KINDS[launcher]
+    settings = replace(
+        session.settings, cacheset=session.settings.cacheset or run_name(request.profile)
+    )
     if not settings.image:
         raise BadInput(
             f"train_image is not set: give the image that trains in the inventory ({program()}"
@@ -63,6 +67,7 @@ def plan(
             f" namespace {settings.namespace}"
         )
     refuse(checkpoint_problems(session.kube, settings, profile), "checkpoints")
+    refuse(meeting_problems(session.kube, settings), "rendezvous")
     bounds = elastic_bounds(profile, launcher, nodes)
     requested = RequestedNodes(
         nodes,
@@ -195,6 +200,24 @@ def checkpoint_problems(kube: Kube, settings: ClusterSettings, profile: Profile)
         if phase == "Lost"
         else []
     )
+
+
+def meeting_problems(kube: Kube, settings: ClusterSettings) -> list[str]:
+    """Pods that are to meet in etcd would look for a service that is not there until they give
+    up. An address outside the cluster is left to them."""
+    host = settings.etcd.rpartition(":")[0] or settings.etcd
+    name, *rest = host.split(".")
+    inside = not rest or rest[1:2] == ["svc"]
+    if settings.rendezvous != "etcd" or not inside:
+        return []
+    namespace, hidden = rest[0] if rest else settings.namespace, {"metadata": {}}
+    if if_allowed(lambda: kube.get(SERVICES, namespace, name), hidden):
+        return []
+    return [
+        f"there is no service {name} in namespace {namespace} (train_etcd: {settings.etcd});"
+        f" {program()} etcd.create --extra-vars etcd_namespace={namespace} makes it, or"
+        " train_rendezvous: c10d needs none"
+    ]
 
 
 def _insisted(request: Request, profile: Profile) -> int:

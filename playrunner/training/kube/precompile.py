@@ -62,7 +62,7 @@ def precompile(request: Request, options: Options) -> int:
     job = _within(plan(request, profile, session, request.launcher))
     if _done_before(job, session) and not request.replace:
         line.say(
-            f"{name}: these graphs are compiled in cacheset {session.settings.cacheset}: nothing"
+            f"{name}: these graphs are compiled in cacheset {job.settings.cacheset}: nothing"
             " to do"
             " (--replace does it again)"
         )
@@ -72,7 +72,7 @@ def precompile(request: Request, options: Options) -> int:
                     "name": name,
                     "state": "finished",
                     "changed": False,
-                    "cacheset": session.settings.cacheset,
+                    "cacheset": job.settings.cacheset,
                 }
             )
         return 0
@@ -80,7 +80,7 @@ def precompile(request: Request, options: Options) -> int:
         return submit(job, session, options)
     if existing and existing.job:
         end(session, existing, options, existing.state)
-    hold(session.kube, session.settings.namespace, session.settings.cacheset, job.run_id)
+    hold(session.kube, session.settings.namespace, job.settings.cacheset, job.run_id)
     try:
         return _compiled(job, session, line, options)
     finally:
@@ -158,7 +158,7 @@ def _compiled(job: ClusterJob, session: ClusterSession, line: LiveLine, options:
                 "changed": True,
                 "reason": trouble,
                 **sums,
-                "cacheset": session.settings.cacheset,
+                "cacheset": job.settings.cacheset,
             }
         )
         return 2 if trouble else 0
@@ -166,7 +166,7 @@ def _compiled(job: ClusterJob, session: ClusterSession, line: LiveLine, options:
         raise StepFailed(f"{job.name}: {trouble}; the compiler's output: {record.folder}/hosts")
     line.say(
         f"{job.name}: {sums['compiled']} graphs are compiled in cacheset"
-        f" {session.settings.cacheset};"
+        f" {job.settings.cacheset};"
         f" now: {program()} train.launch --profile {job.profile_name}"
     )
     return 0
