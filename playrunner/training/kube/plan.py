@@ -210,7 +210,8 @@ def meeting_problems(kube: Kube, settings: ClusterSettings) -> list[str]:
     inside = not rest or rest[1:2] == ["svc"]
     if settings.rendezvous != "etcd" or not inside:
         return []
-    namespace, hidden = rest[0] if rest else settings.namespace, {"metadata": {}}
+    namespace = rest[0] if rest else settings.namespace
+    hidden: dict[str, Any] = {"metadata": {}}
     if if_allowed(lambda: kube.get(SERVICES, namespace, name), hidden):
         return []
     return [
