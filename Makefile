@@ -102,7 +102,7 @@ $(READY): $(RUNS)
 	touch $@
 
 $(TRAINS): $(RUNS)
-	$(RUN) pip install -q -e ".[train]"
+	$(RUN) pip install -q -e ".[train,sandbox]"
 	touch $@
 
 $(TRAINER_READY): $(READY) $(TRAINS)

@@ -29,6 +29,7 @@ KEPT = {"with-kept": "also delete what is kept (buckets by default), with what i
 OBJECTS = {"with-objects": "also delete jobs and other objects whose kinds the role defines"}
 # What each role manages, for help texts; not read from the roles, so that `--list` stays quick.
 _MANAGES = {
+    "artifact_registry": "Artifact Registry repository",
     "bucket": "bucket for data and models",
     "efa": "EFA device plugin",
     "efs": "EFS file system",

@@ -42,6 +42,10 @@ class Backend(Protocol):
     def tensorboard(self, name: str, port: int) -> int: ...
 
 
+# What profiles call the launchers of clusters.
+_OF_PROFILES = {"elastic": "elasticjob", "volcano": "vcjob", "pytorchjob": "pytorchjob"}
+
+
 def choose_backend(options: Options, *, launcher: str = "", run: str | None = None) -> Backend:
     """By the launcher of a new run, or by the record of an existing one; else by the inventory.
 
@@ -60,10 +64,18 @@ def choose_backend(options: Options, *, launcher: str = "", run: str | None = No
     return _made(options, chosen)
 
 
-def chosen_launcher(options: Options, launcher: str) -> str:
-    """The launcher of a new run: the one given, else the inventory's; empty leaves it to the
-    profile."""
-    return launcher or _inventory_launcher(options)
+def chosen_launcher(
+    options: Options, launcher: str, profile: str = "", overrides: tuple[str, ...] = ()
+) -> str:
+    """The launcher of a new run: the one given, else the inventory's, else the profile's own where
+    that is a cluster's and the inventory has no hosts to train on; empty leaves it to the SSH
+    backend."""
+    chosen = launcher or _inventory_launcher(options)
+    if chosen or not profile or _has_hosts(options):
+        return chosen
+    from playrunner.training.request import profile_of
+
+    return _OF_PROFILES.get(profile_of(profile, overrides).launch.launcher, "")
 
 
 def cluster_backend(
@@ -156,6 +168,12 @@ def _inventory_launcher(options: Options) -> str:
     from playrunner.training.inventory_scope import launcher_of
 
     return launcher_of(options)
+
+
+def _has_hosts(options: Options) -> bool:
+    from playrunner.run.run import open_inventory
+
+    return any(name != "localhost" for name in open_inventory(options).hosts)
 
 
 def _names_cluster(options: Options) -> bool:

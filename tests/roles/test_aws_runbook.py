@@ -127,9 +127,18 @@ def test_the_cpu_variant(aws: PretendAws, inventory: Path, tmp_path: Path) -> No
         conditions = trust["Condition"]["StringEquals"]
         assert "system:serviceaccount:default:pytorch-training-sa" in conditions.values()
         assert "sts.amazonaws.com" in conditions.values()
+        templates = operator.aws_cli(
+            "ec2",
+            "describe-launch-template-versions",
+            "--launch-template-name",
+            "drill-cpu-nodes",
+        )["LaunchTemplateVersions"]
+        assert [each["LaunchTemplateData"]["KeyName"] for each in templates] == ["operators"]
         _is_safe(operator)
 
-    _runbook(aws, tmp_path, ("eks-cpu", str(inventory)), agrees, "bucket.create")
+    aws.client("ec2").create_key_pair(KeyName="operators")
+    given = ("--extra-vars", json.dumps({"eks_key_name": "operators"}))
+    _runbook(aws, tmp_path, ("eks-cpu", str(inventory)), agrees, "bucket.create", extra=given)
 
 
 def test_a_cluster_that_is_there_already(aws: PretendAws, inventory: Path, tmp_path: Path) -> None:

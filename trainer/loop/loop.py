@@ -25,7 +25,7 @@ from trainer.loop.guard import Guard
 from trainer.loop.log_styles import evaluated, resuming, saving
 from trainer.loop.metrics import Metrics
 from trainer.loop.stop_request import StopRequest
-from trainer.optim.schedule import due, learning_rate
+from trainer.optim.schedule import due, last_step, learning_rate
 from trainer.strategies import strategy_of
 from trainer.strategies.session import Outcome
 
@@ -67,7 +67,8 @@ class Training:
             else None
         )
         self.guard = Guard(self.train, processes, self.metrics, self.loader)
-        self.last_step = self._last_step()
+        self.last_step = last_step(self.train, len(self.samples))
+        self.ends_at = time.monotonic() + 60 * (self.train.minutes or math.inf)
         self.saved = self.step if checkpoint else -1
         self.recent: deque[float] = deque(
             state.get("recent", ()), maxlen=self.train.guard.spike_window
@@ -166,12 +167,15 @@ class Training:
             float(self.stopping.ends_run),
             float(bool(self.failure)),
             float(self.guard.compares),
+            float(time.monotonic() > self.ends_at),
         ]
-        tokens, samples, stop, ends_run, failure, compares = self.processes.total(mine)
+        tokens, samples, stop, ends_run, failure, compares, late = self.processes.total(mine)
         if failure:
             self._give_up()
         if compares:
             self.guard.compare(self.step + 1)
+        if late:
+            self.last_step = self.step + 1
         return {
             "tokens": max(1.0, tokens),
             "samples": samples,
@@ -292,9 +296,3 @@ class Training:
 
     def _epoch(self) -> float:
         return self.position / len(self.samples)
-
-    def _last_step(self) -> int:
-        if not self.train.epochs:
-            return self.train.steps
-        by_epochs = math.ceil(self.train.epochs * len(self.samples) / self.train.batch_size)
-        return min(self.train.steps, max(1, by_epochs))

@@ -39,6 +39,7 @@ from trainer.validate import check
 CLAIMS = Resource("v1", "PersistentVolumeClaim", "persistentvolumeclaims", True)
 QUEUES = Resource("scheduling.volcano.sh/v1beta1", "Queue", "queues", False)
 INDEXED_JOBS = (1, 24)
+SERVICES = Resource("v1", "Service", "services", True)
 NAMESPACES = Resource("v1", "Namespace", "namespaces", False)
 
 
@@ -48,7 +49,10 @@ def plan(
     """The job that flags, profile, inventory and nodes make together; what cannot work is refused
     here, with the numbers."""
     name = check_name(request.name or run_name(request.profile))
-    kind, settings = KINDS[launcher], session.settings
+    kind = KINDS[launcher]
+    settings = replace(
+        session.settings, cacheset=session.settings.cacheset or run_name(request.profile)
+    )
     if not settings.image:
         raise BadInput(
             f"train_image is not set: give the image that trains in the inventory ({program()}"
@@ -63,6 +67,7 @@ def plan(
             f" namespace {settings.namespace}"
         )
     refuse(checkpoint_problems(session.kube, settings, profile), "checkpoints")
+    refuse(meeting_problems(session.kube, settings), "rendezvous")
     bounds = elastic_bounds(profile, launcher, nodes)
     requested = RequestedNodes(
         nodes,
@@ -197,6 +202,25 @@ def checkpoint_problems(kube: Kube, settings: ClusterSettings, profile: Profile)
     )
 
 
+def meeting_problems(kube: Kube, settings: ClusterSettings) -> list[str]:
+    """Pods that are to meet in etcd would look for a service that is not there until they give
+    up. An address outside the cluster is left to them."""
+    host = settings.etcd.rpartition(":")[0] or settings.etcd
+    name, *rest = host.split(".")
+    inside = not rest or rest[1:2] == ["svc"]
+    if settings.rendezvous != "etcd" or not inside:
+        return []
+    namespace = rest[0] if rest else settings.namespace
+    hidden: dict[str, Any] = {"metadata": {}}
+    if if_allowed(lambda: kube.get(SERVICES, namespace, name), hidden):
+        return []
+    return [
+        f"there is no service {name} in namespace {namespace} (train_etcd: {settings.etcd});"
+        f" {program()} etcd.create --extra-vars etcd_namespace={namespace} makes it, or"
+        " train_rendezvous: c10d needs none"
+    ]
+
+
 def _insisted(request: Request, profile: Profile) -> int:
     """Processes per node, where the user says so on the command line; else they are counted."""
     said = any(text.startswith("launch.processes_per_node=") for text in request.overrides)
@@ -204,12 +228,20 @@ def _insisted(request: Request, profile: Profile) -> int:
 
 
 def _check(job: ClusterJob) -> None:
-    try:
-        check(job.profile, job.world_size)
-    except trainer_errors.TrainerError as error:
-        raise BadInput(
-            f"profile {job.profile_name} on {job.nodes} node{'s' * (job.nodes != 1)}: {error}"
-        ) from None
+    """An elastic job must hold on every number of nodes that it may have."""
+    least, most = job.elastic or (job.nodes, job.nodes)
+    for nodes in (job.nodes, *range(least, most + 1)):
+        try:
+            check(job.profile, nodes * job.share.processes)
+        except trainer_errors.TrainerError as error:
+            raise BadInput(
+                f"profile {job.profile_name} on {nodes} node{'s' * (nodes != 1)}: {error}"
+                + (
+                    f"; or keep it off {nodes} nodes with launch.min_nodes and launch.max_nodes"
+                    if nodes != job.nodes
+                    else ""
+                )
+            ) from None
 
 
 def _queue(kube: Kube, job: ClusterJob) -> list[str]:

@@ -38,7 +38,7 @@ class ClusterSettings:
     port: int = PORT
     code: str = "configmap"  # or image: it is in there already
     interface: str = "eth0"  # a pod's, with nearly every network plugin
-    cacheset: str = "default"  # Neuron's compiled graphs are kept under it
+    cacheset: str = ""  # Neuron's compiled graphs are kept under it; "" is the profile's name
     autoscaled_nodes: int = 0  # so many nodes come when they are needed
     instance_type: str = ""  # of nodes that are still to come
     node_selector: dict[str, str] = field(default_factory=dict)

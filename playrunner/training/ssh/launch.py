@@ -33,6 +33,7 @@ from playrunner.training.ssh.listener import RecordingListener
 from playrunner.training.ssh.plan import environment_of, plan
 from playrunner.training.ssh.pool import host_pool
 from playrunner.training.ssh.run_view import find_run
+from playrunner.training.ssh.sandbox_fit import fitted
 from playrunner.training.ssh.steps import steps_for
 from playrunner.training.ssh.stop import stop_run
 from trainer.netcheck.findings import Expected
@@ -63,6 +64,7 @@ def _launch(request: Request, options: Options) -> int:
     with open_fleet(options, wanted_nodes(request, profile)) as fleet:
         job = plan(request, profile, fleet, options)
         facts = preflight.look(fleet, job)
+        request, job = fitted(request, job, facts, fleet, options, line)
         existing = find_run(fleet, [node.host for node in job.nodes], job.name)
         if existing and _goes_on(existing, request, job, fleet, options, line):
             if options.json:

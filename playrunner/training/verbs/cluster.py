@@ -68,9 +68,9 @@ def precompile(
 
     settings = tuple(flags.pop("set"))
     options = options_from(flags)
-    chosen = chosen_launcher(options, launcher)
+    chosen = chosen_launcher(options, launcher, profile, settings)
     request = Request(profile, name, nodes, settings, chosen, replace=replace)
-    return cluster_backend("precompile", options, launcher=launcher).precompile(request)
+    return cluster_backend("precompile", options, launcher=chosen).precompile(request)
 
 
 @verb(flags=LOOK, help=NAMED)

@@ -222,7 +222,7 @@ def test_graphs_are_compiled_before_training_and_a_failed_one_stops_the_story(
 
 def test_a_cacheset_belongs_to_one_job_at_a_time(cluster: ClusterSite) -> None:
     lease = {
-        "metadata": {"name": "cacheset-default"},
+        "metadata": {"name": "cacheset-bert-large-smoke"},
         "spec": {
             "holderIdentity": "other-run",
             "acquireTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
@@ -234,7 +234,7 @@ def test_a_cacheset_belongs_to_one_job_at_a_time(cluster: ClusterSite) -> None:
     try:
         refused = cluster.ask("train.precompile", "--profile", "bert-large-smoke", "--nodes", 1)
     finally:
-        cluster.api.call("DELETE", f"{leases}/cacheset-default")
+        cluster.api.call("DELETE", f"{leases}/cacheset-bert-large-smoke")
     assert refused.code == 6 and "in use by other-run" in refused.text, refused.text
     cluster.say(train_cacheset="bert large")
     try:

@@ -29,6 +29,7 @@ NODE_GROUP = {
     "one_zone": _FLAG,
     "subnets": _LIST,
     "capacity_reservation_id": _TEXT,
+    "key_name": _TEXT,
     "max_unavailable": _NUMBER,
     "replace": _FLAG,
     "local_storage": _TEXT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from statistics import median
 
 from playrunner.kube.watch import reasons
@@ -24,6 +24,9 @@ STILL_SECONDS, STILL_GAPS = (
 SLOWER, DATA_SHARE = 1.5, 0.3
 ENOUGH = 20  # lines: the first steps of a run say little about its pace
 _WAITING = re.compile(r"pod: (?:waiting for )?(\S+) (?:\(|did not answer)")
+_RESUMED = re.compile(r"checkpoint: resuming from (\S+) in ")
+_WRONG = re.compile(r"\b\w*(?:Error|Exception): |trainer: ")
+LOOP_STARTS = 3  # from one checkpoint; scaling and a lost node start a run again, too, once each
 _NO_NAME = (
     "Name or service not known",
     "Temporary failure in name resolution",
@@ -48,6 +51,7 @@ def troubles(facts: Facts) -> Iterator[Cause]:
     yield from _given_up(facts)
     yield from _crashes(facts)
     yield from _refused(facts)
+    yield from _loops(facts)
     yield from _lost_nodes(facts)
     yield from _bad_nodes(facts)
     yield from _meeting(facts)
@@ -121,6 +125,29 @@ def _refused(facts: Facts) -> Iterator[Cause]:
             f"{program()} etcd.check; train_etcd names its service; train_rendezvous: c10d needs"
             " none",
         )
+
+
+def _loops(facts: Facts) -> Iterator[Cause]:
+    """Ranks that begin again and again from one and the same checkpoint."""
+    if facts.run.state not in GOING_ON:
+        return
+    for pod, lines in facts.logs.items():
+        resumed = [match[1] for line in lines if (match := _RESUMED.search(line))]
+        times = _last_in_a_row(resumed)
+        if times >= LOOP_STARTS:
+            wrong = [line for line in lines if _WRONG.search(line)]
+            yield Cause(
+                92,
+                f"it goes round in a loop: {times} starts in a row from {resumed[-1]}, and no newer"
+                " checkpoint",
+                tuple(dict.fromkeys(wrong))[-2:],
+                f"{facts.see_logs} --host {pod}; {program()} train.stop --name {facts.run.name}",
+            )
+            return
+
+
+def _last_in_a_row(names: list[str]) -> int:
+    return len(list(takewhile(lambda name: name == names[-1], reversed(names))))
 
 
 def _lost_nodes(facts: Facts) -> Iterator[Cause]:

@@ -118,13 +118,18 @@ def _neuron(job: ClusterJob, replica: int) -> dict[str, str]:
         return {}
     kept = f"{job.settings.cacheset}_{replica}"
     found = {
-        "NEURON_CC_FLAGS": f"--cache_dir={job.settings.root}/neuron_cache/{kept}",
+        "NEURON_CC_FLAGS": f"--cache_dir={job.settings.root}/neuron_cache/{kept}{_model_type(job)}",
         "TRANSFORMERS_CACHE": f"{job.settings.root}/transformers_cache/{kept}",
     }
     return {
         **found,
         **({"XLA_DOWNCAST_BF16": "1"} if job.profile.train.precision.startswith("bf16") else {}),
     }
+
+
+def _model_type(job: ClusterJob) -> str:
+    """The compiler then knows which parts it meets again and again."""
+    return "" if job.profile.train.model.kind == "mlp" else " --model-type=transformer"
 
 
 def _volumes(job: ClusterJob) -> list[dict[str, Any]]:

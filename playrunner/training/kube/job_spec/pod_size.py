@@ -42,7 +42,7 @@ def pod_size(
     What inventory and profile say wins, and is both asked for and the limit."""
     given = {name: text for name, text in _given(profile, settings).items() if text}
     if device == "cpu":
-        requests, limits = _on_cpus(profile, likes, processes)
+        requests, limits = _on_cpus(profile, likes, processes, nodes)
     else:
         free = [offer for offer in likes if offer.free.get(whole, 0) >= offer.has.get(whole, 0)]
         requests = limits = {
@@ -90,11 +90,11 @@ def _of_node(
 
 
 def _on_cpus(
-    profile: Profile, likes: Sequence[NodeCapacity], processes: int
+    profile: Profile, likes: Sequence[NodeCapacity], processes: int, nodes: int
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """A core for each process; memory by the model's size. Cores are not limited: a process that
+    """Cores for the processes; memory by the model's size. Cores are not limited: a process that
     is throttled holds up all others."""
-    requests, limits = {"cpu": str(processes)}, {}
+    requests, limits = {"cpu": _cores(likes, processes, nodes)}, {}
     has = min((offer.has.get("memory", 0.0) for offer in likes), default=0.0)
     wanted = _estimate(profile, processes)
     most = math.floor(WHOLE * has / 2**20)
@@ -102,6 +102,19 @@ def _on_cpus(
         requests["memory"] = f"{min(math.ceil(wanted / 2**20), most // 2 or 1)}Mi"
         limits["memory"] = f"{min(math.ceil(_LIMIT * wanted / 2**20), most)}Mi"
     return requests, limits
+
+
+def _cores(likes: Sequence[NodeCapacity], processes: int, nodes: int) -> str:
+    """A core for each process, or as much of it as the nodes that will be taken have left: a
+    machine of two cores offers less than two to pods, and trains with two processes all the
+    same."""
+    has = min((offer.has.get("cpu", 0.0) for offer in likes), default=0.0)
+    if not has:
+        return str(processes)
+    wanted = min(float(processes), WHOLE * has)
+    rooms = sorted((offer.free.get("cpu", 0.0) for offer in likes), reverse=True)[:nodes]
+    thousandths = math.floor(1000 * max(LEAST * wanted, min([wanted, *rooms])))
+    return f"{thousandths}m" if thousandths % 1000 else str(thousandths // 1000)
 
 
 def _estimate(profile: Profile, processes: int) -> float:

@@ -18,6 +18,7 @@ from playrunner.sandbox.kube.process import process
 from playrunner.training.kube.job_spec.dry_run import pod_of, try_pod
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.launchers import KINDS
+from playrunner.training.kube.plan import meeting_problems
 from playrunner.training.kube.session import ClusterSettings
 from playrunner.training.request import LaunchRefused
 from tests.support.kube.module_stage import Api
@@ -118,3 +119,20 @@ def test_a_limit_range_is_told_with_its_bound(api: Api, kube: Kube) -> None:
 def test_a_priority_class_that_is_not_there_is_told(api: Api, kube: Kube) -> None:
     with pytest.raises(LaunchRefused, match=r"no PriorityClass with name high.*priorityclasses"):
         try_pod(kube, job(namespace(api), priority_class="high"))
+
+
+def test_a_meeting_place_that_is_not_there_is_told_and_one_outside_is_left_to_the_pods(
+    api: Api, kube: Kube
+) -> None:
+    home = namespace(api)
+    settings = ClusterSettings(namespace=home, rendezvous="etcd")
+    (told,) = meeting_problems(kube, settings)
+    assert f"no service etcd-service in namespace {home}" in told and "etcd.create" in told
+    elsewhere = replace(settings, etcd=f"etcd.{home}.svc.cluster.local:2379")
+    assert f"no service etcd in namespace {home}" in meeting_problems(kube, elsewhere)[0]
+    assert meeting_problems(kube, replace(settings, rendezvous="c10d")) == []
+    assert meeting_problems(kube, replace(settings, etcd="etcd.example.com:2379")) == []
+    body = {"metadata": {"name": "etcd-service"}, "spec": {"ports": [{"port": 2379}]}}
+    assert api.call("POST", f"/api/v1/namespaces/{home}/services", body)["kind"] == "Service"
+    kube.refresh()
+    assert meeting_problems(kube, settings) == []

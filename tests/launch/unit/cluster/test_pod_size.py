@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from playrunner.errors import BadInput
-from playrunner.training.kube.job_spec.node_capacity import demand
+from playrunner.training.kube.job_spec.node_capacity import amount, demand
 from playrunner.training.kube.job_spec.sizing import RequestedNodes, share_of
 from playrunner.training.kube.session import ClusterSettings
 from playrunner.training.request import LaunchRefused
@@ -48,6 +48,26 @@ def test_on_cpus_memory_follows_from_the_model_and_cores_are_not_throttled() -> 
     share = share_of(CPU, [node("a")], SETTINGS, RequestedNodes(1, 1))
     assert dict(share.requests) == {"cpu": "1", "memory": "1538Mi"}
     assert dict(share.limits) == {"memory": "6152Mi"}
+
+
+M5_LARGE = {"cpu": 1.92, "memory": 7 * GIB}
+
+
+def test_two_processes_fit_on_a_machine_of_two_cores_that_offers_less_than_two() -> None:
+    nodes = [node(name, "m5.large", {"cpu": 0.1}, **M5_LARGE) for name in ("a", "b")]
+    share = share_of(read_profile("mnist-mlp"), nodes, SETTINGS, RequestedNodes(2, 2))
+    assert share.processes == 2
+    assert 1.72 < amount(dict(share.requests)["cpu"]) <= 1.728 and "cpu" not in dict(share.limits)
+
+
+def test_processes_take_what_the_nodes_have_left_down_to_half_a_core_each() -> None:
+    busy = node("a", "m5.large", {"cpu": 0.6}, **M5_LARGE)
+    mnist = read_profile("mnist-mlp")
+    share = share_of(mnist, [busy], SETTINGS, RequestedNodes(1, 1))
+    assert 1.31 < amount(dict(share.requests)["cpu"]) <= 1.32
+    full = node("a", "m5.large", {"cpu": 1.3}, **M5_LARGE)
+    with pytest.raises(LaunchRefused, match=r"86[34]m cpu free.*has 0\.62 of 1\.92 cpu free"):
+        share_of(mnist, [full], SETTINGS, RequestedNodes(1, 1))
 
 
 def test_what_the_inventory_says_wins_and_is_the_limit_too() -> None:

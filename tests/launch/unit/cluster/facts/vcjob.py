@@ -94,7 +94,9 @@ def _environment(path: str, at: int) -> list[Row]:
         "NEURON_RT_RESET_CORES": "1",
         "XLA_TRANSFER_SEED_ASYNC": "1",
         "XLA_DOWNCAST_BF16": "1",
-        "NEURON_CC_FLAGS": f"--cache_dir=/data/neuron_cache/bert-large_{at}",
+        "NEURON_CC_FLAGS": (
+            f"--cache_dir=/data/neuron_cache/bert-large_{at} --model-type=transformer"
+        ),
         "TRANSFORMERS_CACHE": f"/data/transformers_cache/bert-large_{at}",
     }.items():
         found += values(path, f"6.3 env {name}", **{name: value})
