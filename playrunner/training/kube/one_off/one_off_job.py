@@ -15,6 +15,8 @@ from typing import Any
 
 import trainer.node.pod_entry
 from playrunner.errors import BadInput, StepFailed
+from playrunner.kube.client.optional import if_allowed
+from playrunner.kube.client.resource import Resource
 from playrunner.kube.objects.compare import CLUSTER
 from playrunner.lifecycle.delete import Deletion, removable, remove
 from playrunner.options import Options
@@ -29,6 +31,12 @@ from playrunner.training.kube.ending import await_gone
 from playrunner.training.kube.job_spec.command import CODE, FILES, START
 from playrunner.training.kube.job_spec.names import ID
 from playrunner.training.kube.job_spec.pod import CONTAINER
+from playrunner.training.kube.job_spec.security import (
+    RESTRICTED,
+    container_security,
+    home,
+    pod_security,
+)
 from playrunner.training.kube.launchers.kind import Status
 from playrunner.training.kube.runs.follow import Follower
 from playrunner.training.kube.runs.run_view import ClusterRun, again
@@ -37,7 +45,11 @@ from playrunner.training.screen.screen import LiveLine
 
 RESULT = "result "  # how the line with the outcome begins
 GONE_SECONDS = 120.0
+_NOTES = "/playrunner-notes"
+OPENED = f"{_NOTES}/opened"  # which folders of the claim were changed
 _FAILED = 2
+_NAMESPACES = Resource("v1", "Namespace", "namespaces", False)
+_ENFORCE = "pod-security.kubernetes.io/enforce"
 
 
 @dataclass(frozen=True)
@@ -48,6 +60,8 @@ class OneOffJob:
     environment: Mapping[str, str] = field(default_factory=dict)
     service_account: str = ""
     role_arn: str = ""  # which the service account is to have
+    # Folders of the claim that are made writable for the images' user first
+    opened: tuple[str, ...] = ()
 
 
 class OutputListener:
@@ -172,17 +186,31 @@ def variables(job: OneOffJob, session: ClusterSession) -> dict[str, Any]:
         "binaries": {CODE: base64.b64encode(archive.read_bytes()).decode()} if packed else {},
         "pod": {
             "metadata": {"labels": labels, "annotations": {"sidecar.istio.io/inject": "false"}},
-            "spec": _pod(job, session.settings),
+            "spec": _pod(job, _admitted(session)),
         },
     }
+
+
+def _admitted(session: ClusterSession) -> ClusterSettings:
+    """A namespace that admits restricted pods only gets one."""
+    settings = session.settings
+    if settings.security != "auto":
+        return settings
+    hidden: dict[str, Any] = {"metadata": {}}
+    namespace = if_allowed(lambda: session.kube.get(_NAMESPACES, "", settings.namespace), hidden)
+    labels = ((namespace or hidden)["metadata"].get("labels")) or {}
+    return (
+        replace(settings, security=RESTRICTED) if labels.get(_ENFORCE) == RESTRICTED else settings
+    )
 
 
 def _pod(job: OneOffJob, settings: ClusterSettings) -> dict[str, Any]:
     environment = {
         **job.environment,
+        **home(settings),
         **({"TRAINER_CODE": f"{FILES}/{CODE}"} if settings.code == "configmap" else {}),
     }
-    container = {
+    container: dict[str, Any] = {
         "name": CONTAINER,
         "image": settings.image,
         "imagePullPolicy": settings.pull_policy,
@@ -191,12 +219,21 @@ def _pod(job: OneOffJob, settings: ClusterSettings) -> dict[str, Any]:
         "env": [{"name": name, "value": value} for name, value in sorted(environment.items())],
         "volumeMounts": [
             {"name": "files", "mountPath": FILES, "readOnly": True},
-            {"name": "data", "mountPath": settings.mount},
+            *([{"name": "data", "mountPath": settings.mount}] if settings.claim else []),
         ],
     }
+    restricted = settings.security == RESTRICTED
+    if restricted:
+        container["securityContext"] = container_security(settings)
+    # Root is not admitted there; the claim's fsGroup or its administrator opens it.
+    openers = [_opener(job, settings, container)] if job.opened and not restricted else []
+    if openers:
+        container["volumeMounts"] += [{"name": "notes", "mountPath": _NOTES}]
     spec = {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": 5,
+        "securityContext": pod_security(settings) if restricted else {},
+        "initContainers": openers,
         "containers": [container],
         "serviceAccountName": job.service_account or settings.service_account,
         "nodeSelector": settings.node_selector,
@@ -204,10 +241,33 @@ def _pod(job: OneOffJob, settings: ClusterSettings) -> dict[str, Any]:
         "tolerations": [{"operator": "Exists", "effect": "NoSchedule"}],
         "volumes": [
             {"name": "files", "configMap": {"name": job.id}},
-            {"name": "data", "persistentVolumeClaim": {"claimName": settings.claim}},
+            *(
+                [{"name": "data", "persistentVolumeClaim": {"claimName": settings.claim}}]
+                if settings.claim
+                else []
+            ),
+            *([{"name": "notes", "emptyDir": {}}] if openers else []),
         ],
     }
     return {name: value for name, value in spec.items() if value not in ("", {}, [])}
+
+
+def _opener(job: OneOffJob, settings: ClusterSettings, beside: dict[str, Any]) -> dict[str, Any]:
+    """As root, since what belongs to root is to be given away; with no other right than that."""
+    words = ["-m", "trainer.staging.open_folders", "--user", str(settings.user), "--note", OPENED]
+    return {
+        **beside,
+        "name": "open-folders",
+        "args": ["--alone", *words, *job.opened],
+        "volumeMounts": [*beside["volumeMounts"], {"name": "notes", "mountPath": _NOTES}],
+        "securityContext": {
+            "runAsUser": 0,
+            "runAsGroup": 0,
+            "runAsNonRoot": False,
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"], "add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]},
+        },
+    }
 
 
 def _submit(job: OneOffJob, session: ClusterSession, options: Options) -> int:
