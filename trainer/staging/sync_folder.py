@@ -7,10 +7,12 @@ folder as complete.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -21,7 +23,8 @@ from trainer.staging.fetch import fetch
 from trainer.staging.source import Interrupted, Remote, Source, open_source
 from trainer.staging.unpack import is_archive, move_below, unpack, without_own_folder
 
-MARKER, WORK = "staged.json", ".staging"
+MARKER, WORK, LOCK = "staged.json", ".staging", ".staging.lock"
+RESERVED = (MARKER, f".{MARKER}", WORK, LOCK)
 Say = Callable[[str], None]
 
 
@@ -42,6 +45,26 @@ class StagingRequest:
 
 def stage(request: StagingRequest, say: Say) -> dict[str, Any]:
     """Make the folder match its source; whether anything changed, and the folder's size."""
+    with _alone(request.target, say):
+        return _stage(request, say)
+
+
+@contextmanager
+def _alone(target: Path, say: Say) -> Iterator[None]:
+    """Two nodes that share a folder take turns; the second finds it complete."""
+    target.mkdir(parents=True, exist_ok=True)
+    with (target / LOCK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"{target} is being staged by another program; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError:
+            pass  # a file system without locks: jobs are named after their folder instead
+        yield
+
+
+def _stage(request: StagingRequest, say: Say) -> dict[str, Any]:
     marker = _marker(request.target)
     intact = marker is not None and not _damage(request.target, marker["files"])
     if marker and intact and _holds_declared(request, marker):
@@ -86,7 +109,7 @@ def _offered(request: StagingRequest, source: Source) -> list[Remote]:
         path = PurePosixPath(remote.name)
         if path.is_absolute() or ".." in path.parts or not path.parts:
             raise BadInput(f"{request.source}: {remote.name} would land outside the folder")
-        if path.parts[0] in (MARKER, f".{MARKER}", WORK):
+        if path.parts[0] in RESERVED:
             raise BadInput(
                 f"{request.source}: a file named {remote.name} cannot be staged: the name is kept"
                 " for staging itself"
@@ -161,7 +184,7 @@ def _put_in_place(request: StagingRequest, remote: Remote, part: Path) -> list[s
     unpacked = target / WORK / "unpacked"
     unpack(part, remote.name, unpacked)
     content = without_own_folder(unpacked, remote.name, target)
-    names = move_below(content, target, reserved=(MARKER, f".{MARKER}", WORK))
+    names = move_below(content, target, reserved=RESERVED)
     part.unlink()
     return names
 

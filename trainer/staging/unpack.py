@@ -54,12 +54,12 @@ def move_below(folder: Path, target: Path, reserved: tuple[str, ...] = ()) -> li
     no file may have."""
     paths = sorted(path for path in folder.rglob("*") if path.is_symlink() or path.is_file())
     for path in paths:
-        name = path.relative_to(folder)
+        relative = path.relative_to(folder)
         if path.is_symlink():
             # Moved, it would point elsewhere than where it was checked.
-            raise BadInput(f"{name} cannot be unpacked: it is a link, and data needs none")
-        if name.parts[0] in reserved:
-            raise BadInput(f"{name} cannot be unpacked: the name is kept for staging itself")
+            raise BadInput(f"{relative} cannot be unpacked: it is a link, and data needs none")
+        if relative.parts[0] in reserved:
+            raise BadInput(f"{relative} cannot be unpacked: the name is kept for staging itself")
     moved = []
     for path in paths:
         name = str(path.relative_to(folder))

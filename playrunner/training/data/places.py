@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from playrunner.errors import PlayrunnerError
+from playrunner.options import Options
 from playrunner.project import program
 from playrunner.training.data.declared import declared, read_by
 from trainer.config import Profile
@@ -38,5 +39,6 @@ def reading(profile: Profile, path: str) -> Profile:
     return replace(profile, train=replace(profile.train, data=data))
 
 
-def remedy(profile_name: str) -> str:
-    return f"bring it with: {program()} train.stage --profile {profile_name}"
+def remedy(profile_name: str, options: Options) -> str:
+    where = "".join(f" --inventory {source}" for source in options.inventory)
+    return f"bring it with: {program()} train.stage --profile {profile_name}{where}"

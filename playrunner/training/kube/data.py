@@ -38,6 +38,6 @@ def with_data(job: ClusterJob, session: ClusterSession, options: Options) -> Clu
     code, result = submit(look, session, replace(options, json=True))
     if code:
         reason = str(result.get("reason") or result["state"]).removeprefix("data: ")
-        refuse([f"{reason}; {remedy(job.profile_name)}"], "data")
+        refuse([f"{reason}; {remedy(job.profile_name, options)}"], "data")
     path = str(result.get("path") or "")
     return replace(job, profile=reading(job.profile, path)) if path else job
