@@ -9,7 +9,8 @@ from playrunner.options import Options
 from playrunner.training.data.places import candidates, is_optional, reading, remedy
 from playrunner.training.inventory_scope import value_of
 from playrunner.training.kube.job_spec.job import ClusterJob
-from playrunner.training.kube.one_off.one_off_job import OneOffJob, submit
+from playrunner.training.kube.one_off.job_pod import OneOffJob
+from playrunner.training.kube.one_off.one_off_job import submit
 from playrunner.training.kube.session import ClusterSession
 from playrunner.training.request import refuse
 

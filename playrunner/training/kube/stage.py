@@ -5,17 +5,20 @@ from __future__ import annotations
 
 import hashlib
 import re
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
-from playrunner.errors import BadInput
 from playrunner.options import Options
 from playrunner.project import program
 from playrunner.ssh.sandbox_autostart import ensure_datasets_running
 from playrunner.training.data.request import StageRequest, resolved, target_of
+from playrunner.training.data.transfer import Folder
 from playrunner.training.inventory_scope import value_of
-from playrunner.training.kube.one_off.one_off_job import OPENED, OneOffJob, submit, tell
+from playrunner.training.kube.one_off.job_pod import OPENED, OneOffJob
+from playrunner.training.kube.one_off.one_off_job import submit, tell
+from playrunner.training.kube.send_folder import send_folder
 from playrunner.training.kube.session import ClusterSession, ClusterSettings, open_session
 from playrunner.training.request import refuse
+from playrunner.training.screen.screen import LiveLine
 
 
 def stage(request: StageRequest, overrides: tuple[str, ...], options: Options) -> int:
@@ -28,14 +31,15 @@ def stage(request: StageRequest, overrides: tuple[str, ...], options: Options) -
 
     request = resolved(request, overrides, variable)
     refuse(_claim(session), "data")
-    if request.source and request.is_folder:
-        raise BadInput(
-            f"--source {request.source}: a folder of this machine goes to nodes over SSH; for a"
-            " claim, put it into a bucket or on a web server that the cluster reaches"
-        )
     made = stage_job if request.source else open_job
     job = made(request, session.settings)
-    code, result = submit(job, session, options)
+    if request.source and request.is_folder:
+        line = LiveLine(0, quiet=options.json)
+        folder = Folder(Path(request.source).expanduser())
+        code, result = send_folder(job, folder, session, options, line.say)
+        line.end()
+    else:
+        code, result = submit(job, session, options)
     claim = session.settings.claim
     if not request.source:
         result = {"changed": False, **result, "title": request.title}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -82,3 +83,20 @@ def test_the_folder_of_runs_is_opened_once_for_a_profile_that_reads_no_data(
     assert first.code == 0, first.text
     again = cluster.ask("train.stage", "--profile", "gpt2-micro-smoke", "--json")
     assert (again.code, again.data["changed"]) == (0, False), again.text
+
+
+def test_a_folder_of_this_machine_is_sent_to_the_claim_and_a_second_time_nothing_is(
+    cluster: ClusterSite, tmp_path: Path
+) -> None:
+    own = tmp_path / "texts"
+    own.mkdir()
+    (own / "a.txt").write_text("some text\n" * 50_000)
+    before = cluster.things()
+    words = ("train.stage", "--profile", "gpt2-elastic", "--source", own, "--json")
+    first = cluster.ask(*words)
+    assert (first.code, first.data["changed"]) == (0, True), first.text
+    assert first.data["folder"] == "/data/text"
+    assert (cluster.shared / "text" / "a.txt").read_bytes() == (own / "a.txt").read_bytes()
+    again = cluster.ask(*words)
+    assert (again.code, again.data["changed"]) == (0, False), again.text
+    assert cluster.things() == before
