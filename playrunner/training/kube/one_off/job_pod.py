@@ -1,5 +1,5 @@
-"""The pod of a one-off job: its own command, the trainer's code, and the claim; folders of the claim
-are opened for the images' user first."""
+"""The pod of a one-off job: its own command, the trainer's code, and the claim, whose folders are
+opened for the images' user first."""
 
 from __future__ import annotations
 
