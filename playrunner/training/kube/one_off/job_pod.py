@@ -86,7 +86,7 @@ def _pod(job: OneOffJob, settings: ClusterSettings) -> dict[str, Any]:
         "initContainers": openers,
         "containers": [container],
         "serviceAccountName": job.service_account or settings.service_account,
-        "nodeSelector": settings.node_selector,
+        "nodeSelector": settings.job_node_selector,
         # It needs no device, so it may stand on any node that has one.
         "tolerations": [{"operator": "Exists", "effect": "NoSchedule"}],
         "volumes": [
