@@ -61,14 +61,14 @@ def test_berts_shards_are_staged_without_nesting_and_their_reader_opens_them(
 
 def test_a_launch_looks_for_its_data_where_its_pods_will_read_it(cluster: ClusterSite) -> None:
     before = cluster.things()
-    early = cluster.launch("digits", "--nodes", 2, profile="mnist-mlp", settings=SHORT)
+    early = cluster.launch("digits", "--nodes", 1, profile="mnist-mlp", settings=SHORT)
     assert early.code == 6, early.text
     assert "data.path /app/MNIST: no such file or folder" in early.text
     assert "bring it with: invoke train.stage --profile mnist-mlp --inventory" in early.text
     assert cluster.things() == before
     staged = cluster.ask("train.stage", "--profile", "mnist-mlp", "--json")
     assert (staged.code, staged.data["folder"]) == (0, "/data/MNIST"), staged.text
-    trained = cluster.launch("digits", "--nodes", 2, profile="mnist-mlp", settings=SHORT)
+    trained = cluster.launch("digits", "--nodes", 1, profile="mnist-mlp", settings=SHORT)
     assert trained.code == 0, trained.text
     assert sorted(cluster.recorded("digits")) == [1, 2, 3, 4]
     assert cluster.ask("train.stop", "--name", "digits").code == 0
