@@ -105,7 +105,14 @@ def test_a_cluster_is_made_trains_and_goes(
 
 def _trains_with_its_own_profile(teller: Teller, where: tuple[str, ...]) -> None:
     """The guide's profile reads the data that the story staged; only its length is shortened."""
-    short = ("launch.processes_per_node=1", "train.steps=4", "train.epochs=0", "train.log.every=1")
+    short = (
+        "launch.processes_per_node=1",
+        "launch.resources.cpu=1",
+        "train.steps=4",
+        "train.epochs=0",
+        "train.log.every=1",
+        "train.evaluate.every=0",
+    )
     settings = [word for setting in short for word in ("--set", setting)]
     words = ("--profile", "mnist-mlp", "--name", "own", "--nodes", 2, *where, *settings)
     done = teller.invoke("train.launch", *words)
