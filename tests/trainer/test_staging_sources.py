@@ -177,3 +177,15 @@ def test_a_folder_comes_through_a_pipe_and_only_what_is_missing_comes_again(
     code, asked = receive(cut=0)
     assert code == 0 and asked[-1]["start"] == 300_000
     assert (target / "a.bin").read_bytes() == CONTENT
+
+
+def test_what_an_address_is_signed_with_is_neither_kept_nor_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(Server(CONTENT)) as server:
+        words = ("--target", tmp_path / "data")
+        code, result, text = staged(capsys, "--source", f"{server.address}?sig=abc123", *words)
+        assert (code, result["changed"]) == (0, True), text
+        again = staged(capsys, "--source", f"{server.address}?sig=def456", *words)
+        assert (again[0], again[1]["changed"]) == (0, False), again[2]
+    assert "abc123" not in text + (tmp_path / "data" / "staged.json").read_text()

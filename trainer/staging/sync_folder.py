@@ -138,7 +138,7 @@ def _holds_declared(request: StagingRequest, marker: dict[str, Any]) -> bool:
 def _same_request(request: StagingRequest, marker: dict[str, Any]) -> bool:
     names = {each["name"] for each in marker["source"].get("offered", ())}
     return (
-        marker["source"].get("address") == request.source
+        marker["source"].get("address") == _plain(request.source)
         and marker["source"].get("unpack") == request.unpack
         and names == (set(request.names) or names)
     )
@@ -202,9 +202,14 @@ def _check(request: StagingRequest, files: dict[str, int]) -> None:
         raise BadInput(f"{request.target}: {size} bytes, expected {request.size}")
 
 
+def _plain(address: str) -> str:
+    """Without what a signed address is signed with: it is a secret, and differs each time."""
+    return address.partition("?")[0]
+
+
 def _described(request: StagingRequest, offered: list[Remote]) -> dict[str, Any]:
     return {
-        "address": request.source,
+        "address": _plain(request.source),
         "unpack": request.unpack,
         "offered": [asdict(remote) for remote in offered],
     }

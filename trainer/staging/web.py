@@ -78,7 +78,8 @@ class _Refused(BadInput):
     """The server answers, and refuses."""
 
     def __init__(self, address: str, code: int, reason: str) -> None:
-        super().__init__(f"{address}: the server says {code} {reason}")
+        plain = address.partition("?")[0]  # what a signed address is signed with is a secret
+        super().__init__(f"{plain}: the server says {code} {reason}")
         self.code = code
 
 

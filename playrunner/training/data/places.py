@@ -39,6 +39,13 @@ def reading(profile: Profile, path: str) -> Profile:
     return replace(profile, train=replace(profile.train, data=data))
 
 
+def instead(profile: Profile, path: str) -> str:
+    """What to say of a staged copy that takes the place of the hub's data set."""
+    return (
+        f"data: {path}, which is staged, is read instead of {profile.train.data.dataset} of the hub"
+    )
+
+
 def remedy(profile_name: str, options: Options) -> str:
     where = "".join(f" --inventory {source}" for source in options.inventory)
     return f"bring it with: {program()} train.stage --profile {profile_name}{where}"

@@ -106,7 +106,7 @@ def _for_profile(request: StageRequest, profile: Profile, data_set: DataSet | No
     return replace(
         request,
         into=request.into or into,
-        path=data.path,
+        path="" if request.into else data.path,
         least=request.least or least,
     )
 

@@ -3,10 +3,11 @@ same image and claim looks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from playrunner.options import Options
-from playrunner.training.data.places import candidates, is_optional, reading, remedy
+from playrunner.training.data.places import candidates, instead, is_optional, reading, remedy
 from playrunner.training.inventory_scope import value_of
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.one_off.job_pod import OneOffJob
@@ -17,7 +18,9 @@ from playrunner.training.request import refuse
 _MOST_NAME = 40
 
 
-def with_data(job: ClusterJob, session: ClusterSession, options: Options) -> ClusterJob:
+def with_data(
+    job: ClusterJob, session: ClusterSession, options: Options, say: Callable[[str], None]
+) -> ClusterJob:
     """The job with the path at which its data is; data that is missing is refused by name."""
     settings = job.settings
     base = settings.mount if settings.claim else ""
@@ -41,4 +44,6 @@ def with_data(job: ClusterJob, session: ClusterSession, options: Options) -> Clu
         reason = str(result.get("reason") or result["state"]).removeprefix("data: ")
         refuse([f"{reason}; {remedy(job.profile_name, options)}"], "data")
     path = str(result.get("path") or "")
+    if path and is_optional(job.profile):
+        say(instead(job.profile, path))
     return replace(job, profile=reading(job.profile, path)) if path else job

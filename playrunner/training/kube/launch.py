@@ -69,7 +69,7 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
     if not options.check:
         quarantine.release_expired(session.kube)
     job = plan(request, profile, session, launcher, replacing=existing.run_id if existing else "")
-    job = with_data(job, session, options)
+    job = with_data(job, session, options, line.say)
     job = with_gate(_with_notes_said(job, line), session, request.gate, line.say)
     if not options.check:
         if existing:

@@ -65,7 +65,9 @@ def precompile(request: Request, options: Options) -> int:
             " --name"
             f" {name} --follow"
         )
-    job = _within(with_data(plan(request, profile, session, request.launcher), session, options))
+    job = _within(
+        with_data(plan(request, profile, session, request.launcher), session, options, line.say)
+    )
     if _done_before(job, session) and not request.replace:
         line.say(
             f"{name}: these graphs are compiled in cacheset {session.settings.cacheset}: nothing"

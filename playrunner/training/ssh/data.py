@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from playrunner.options import Options
 from playrunner.ssh.fleet import Fleet
-from playrunner.training.data.places import candidates, is_optional, reading, remedy
+from playrunner.training.data.places import candidates, instead, is_optional, reading, remedy
 from playrunner.training.request import refuse
 from playrunner.training.ssh.job import Job
 from playrunner.training.ssh.stage import data_folder
 
 
-def with_data(job: Job, fleet: Fleet, options: Options) -> Job:
+def with_data(job: Job, fleet: Fleet, options: Options, say: Callable[[str], None]) -> Job:
     """The job with the first path that every node has; one that is missing is refused by name."""
     base = data_folder(job.master.root)
     paths = candidates(job.profile, base, lambda name: fleet.variable("localhost", name))
@@ -20,6 +21,8 @@ def with_data(job: Job, fleet: Fleet, options: Options) -> Job:
     for path in paths:
         missing = _without(fleet, [node.host for node in job.nodes], path)
         if not missing:
+            if is_optional(job.profile):
+                say(instead(job.profile, path))
             return replace(job, profile=reading(job.profile, path))
         lacking = lacking or f"data.path {path}: no such file or folder on {', '.join(missing)}"
     if lacking and not is_optional(job.profile):

@@ -81,7 +81,7 @@ def _launch(request: Request, options: Options) -> int:
         refuse(preflight.complaints(job, facts, time.time()), "preflight")
         if not existing:
             refuse(_left_elsewhere(job, facts, fleet), "preflight")
-        job = with_data(job, fleet, options)
+        job = with_data(job, fleet, options, line.say)
         summary, jobs, code = _start(
             job, facts, fleet, replace(options, skip_tags="start" if request.stage_only else "")
         )
