@@ -14,6 +14,7 @@ from playrunner.training.launchers import CLUSTER_LAUNCHERS, SSH_LAUNCHERS
 
 if TYPE_CHECKING:
     from playrunner.options import Options
+    from playrunner.training.data.request import StageRequest
     from playrunner.training.kube.backend import ClusterBackend
     from playrunner.training.request import Request
     from playrunner.training.screen.watch_page import Snapshot
@@ -40,6 +41,7 @@ class Backend(Protocol):
 
     def bench(self, request: Request) -> int: ...
     def tensorboard(self, name: str, port: int) -> int: ...
+    def stage(self, request: StageRequest, overrides: tuple[str, ...]) -> int: ...
 
 
 # What profiles call the launchers of clusters.
@@ -62,6 +64,20 @@ def choose_backend(options: Options, *, launcher: str = "", run: str | None = No
             f" {', '.join(CLUSTER_LAUNCHERS)} on a cluster"
         )
     return _made(options, chosen)
+
+
+def stage_backend(options: Options) -> Backend:
+    """Where data is staged to: the inventory's cluster, by its launcher or its claim; else its
+    hosts."""
+    from playrunner.run.run import open_inventory
+    from playrunner.training.inventory_scope import scope_of, value_of
+
+    launcher = _inventory_launcher(options)
+    if not launcher and value_of(scope_of(open_inventory(options), options), "train_claim", ""):
+        from playrunner.training.kube.backend import ClusterBackend
+
+        return ClusterBackend(options, launcher)
+    return _made(options, launcher)
 
 
 def chosen_launcher(

@@ -1,6 +1,7 @@
 """train: launch, follow, inspect and stop training runs, on hosts over SSH or on a cluster."""
 
-from playrunner.training.verbs.cluster import netcheck, precompile, shell, stage, top
+from playrunner.training.verbs.cluster import netcheck, precompile, shell, top
+from playrunner.training.verbs.data import stage
 from playrunner.training.verbs.inspection import bench, env, logs, status, tensorboard, watch, why
 from playrunner.training.verbs.model import evaluate, export, generate, import_weights
 from playrunner.training.verbs.runs import launch, prepare, resume, scale, stop

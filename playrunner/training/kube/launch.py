@@ -14,6 +14,7 @@ from playrunner.playbook.playbook import role_play
 from playrunner.project import program
 from playrunner.run.run import run_plays
 from playrunner.training.kube.conclusion import conclude
+from playrunner.training.kube.data import with_data
 from playrunner.training.kube.ending import end, sweep
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.job_spec.render import variables
@@ -68,6 +69,7 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
     if not options.check:
         quarantine.release_expired(session.kube)
     job = plan(request, profile, session, launcher, replacing=existing.run_id if existing else "")
+    job = with_data(job, session, options, line.say)
     job = with_gate(_with_notes_said(job, line), session, request.gate, line.say)
     if not options.check:
         if existing:

@@ -13,6 +13,7 @@ from playrunner.output.json_output import print_json
 from playrunner.project import program
 from playrunner.training.code import code_archive
 from playrunner.training.environment.variable import Variable
+from playrunner.training.kube.data import with_data
 from playrunner.training.kube.ending import end
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.launch import submit
@@ -59,7 +60,9 @@ def precompile(request: Request, options: Options) -> int:
             " --name"
             f" {name} --follow"
         )
-    job = _within(plan(request, profile, session, request.launcher))
+    job = _within(
+        with_data(plan(request, profile, session, request.launcher), session, options, line.say)
+    )
     if _done_before(job, session) and not request.replace:
         line.say(
             f"{name}: these graphs are compiled in cacheset {job.settings.cacheset}: nothing"

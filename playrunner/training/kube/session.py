@@ -42,6 +42,8 @@ class ClusterSettings:
     autoscaled_nodes: int = 0  # so many nodes come when they are needed
     instance_type: str = ""  # of nodes that are still to come
     node_selector: dict[str, str] = field(default_factory=dict)
+    # Of jobs that need no device: data staged or looked for, models exported
+    job_node_selector: dict[str, str] = field(default_factory=dict)
     tolerations: tuple[dict[str, Any], ...] = ()
     hourly: float = 0.0  # one node
     # An operator that restarts, or moves to another node, is back by then
@@ -110,6 +112,10 @@ def _settings(scope: Scope, kube: Kube) -> ClusterSettings:
         autoscaled_nodes=int(setting("autoscaled_nodes", 0)),
         instance_type=str(value_of(scope, "instance_type", "")),
         node_selector={str(key): str(value) for key, value in setting("node_selector", {}).items()},
+        job_node_selector={
+            str(key): str(value)
+            for key, value in setting("job_node_selector", setting("node_selector", {})).items()
+        },
         tolerations=tuple(setting("tolerations", ())),
         hourly=float(setting("hourly", 0)),
         patience_seconds=float(setting("patience_seconds", plain.patience_seconds)),

@@ -26,6 +26,7 @@ from playrunner.training.runs.states import CANCELLED
 from playrunner.training.screen.screen import LiveLine
 from playrunner.training.ssh import preflight
 from playrunner.training.ssh.conclusion import conclude
+from playrunner.training.ssh.data import with_data
 from playrunner.training.ssh.follow import Follower
 from playrunner.training.ssh.hosts import open_fleet
 from playrunner.training.ssh.job import LEASE_SECONDS, Job
@@ -82,6 +83,7 @@ def _launch(request: Request, options: Options) -> int:
         refuse(preflight.complaints(job, facts, time.time()), "preflight")
         if not existing:
             refuse(_left_elsewhere(job, facts, fleet), "preflight")
+        job = with_data(job, fleet, options, line.say)
         summary, jobs, code = _start(
             job, facts, fleet, replace(options, skip_tags="start" if request.stage_only else "")
         )
