@@ -12,6 +12,7 @@ from playrunner.options import Options
 from playrunner.training.profile_check import data, memory, settings
 from playrunner.training.profile_check.finding import OK, PROBLEM, UNKNOWN, Finding
 from playrunner.training.profile_check.machines import Machines, device_of, machines_of
+from playrunner.training.profile_check.own_inventory import with_own_inventory
 from playrunner.training.request import Request, read_request, wanted_nodes
 from trainer.config import Profile
 
@@ -21,6 +22,7 @@ EXIT_PROBLEM = 5
 def check_profile(request: Request, options: Options) -> tuple[int, dict[str, Any], str]:
     """The exit code, the judgement as JSON, and as lines."""
     profile = read_request(request)
+    options = with_own_inventory(options, request.profile)
     wanted_nodes(request, profile)
     machines = machines_of(options, profile)
     counts = settings.node_counts(profile, request.nodes)
@@ -30,6 +32,7 @@ def check_profile(request: Request, options: Options) -> tuple[int, dict[str, An
     sizes_hold = all(each.verdict == OK for each in findings if each.topic == "sizes")
     described = {
         "profile": request.profile,
+        "inventory": list(options.inventory),
         "ok": not problems,
         "nodes": counts,
         "machine": machines.group.type or None if machines.group else None,
@@ -37,7 +40,8 @@ def check_profile(request: Request, options: Options) -> tuple[int, dict[str, An
         "memory": memory.as_json(profile, machines, counts) if sizes_hold else None,
         "findings": [asdict(finding) for finding in findings],
     }
-    return code, described, _lines(request.profile, machines, findings, problems)
+    where = ", ".join(Path(each).stem for each in options.inventory) or "the default inventory"
+    return code, described, _lines(f"{Path(request.profile).stem} on {where}", findings)
 
 
 def _findings(profile: Profile, machines: Machines, counts: list[int]) -> Iterator[Finding]:
@@ -88,11 +92,8 @@ def _machines(profile: Profile, machines: Machines, counts: list[int]) -> Iterat
     yield Finding("machines", OK, f"{shown} ({group.setting}), {processes} processes each")
 
 
-def _lines(name: str, machines: Machines, findings: list[Finding], problems: int) -> str:
-    unknown = sum(finding.verdict == UNKNOWN for finding in findings)
-    last = (
-        f"{Path(name).stem}: {problems} to change, {unknown} unknown"
-        if problems
-        else f"{Path(name).stem}: nothing to change, {unknown} unknown"
-    )
+def _lines(name: str, findings: list[Finding]) -> str:
+    verdicts = [finding.verdict for finding in findings]
+    problems, unknown = verdicts.count(PROBLEM), verdicts.count(UNKNOWN)
+    last = f"{name}: {problems or 'nothing'} to change, {unknown} unknown"
     return "\n".join([*(finding.line() for finding in findings), last])
