@@ -211,7 +211,12 @@ class Log:
     first_step: bool = True  # the first loss says whether initialisation is sane
     # The guides' own lines, for their parsers
     style: Literal["plain", "fsdp", "bert", "mistral", "elastic", "cpu"] = "plain"
-    tensorboard: bool = False  # event files in <output>/tensorboard; importing it takes a second
+    tensorboard: bool = False  # the same as tensorboard in `to`
+    # Where metrics go beside <output>/metrics.jsonl: event files in <output>/tensorboard; Weights &
+    # Biases; MLflow (<output>/mlruns, or the server of MLFLOW_TRACKING_URI). Tokens come from the
+    # environment.
+    to: tuple[Literal["tensorboard", "wandb", "mlflow"], ...] = ()
+    project: str = "playrunner"  # wandb's project, MLflow's experiment
     activations: bool = False  # GPT-2 attention score extremes; an extra pass on logged steps
     progress: bool = True  # a bar, when standard error is a terminal
 
