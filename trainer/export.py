@@ -204,7 +204,7 @@ def _transformers_model(model: Model, end: int | None = None) -> Any:
         _zero_biases(found)
         return found
     if model.kind == "llama":
-        from trainer.use.llama_config import llama_config
+        from trainer.llama_config import llama_config
 
         return LlamaForCausalLM(llama_config(model, end))
     return BertForPreTraining(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.errors import BadInput, TrainerError
-from trainer.use.llama_config import llama_settings
+from trainer.llama_config import llama_settings
 
 RESULT = "result "
 PROFILE = "profile.yaml"
