@@ -12,6 +12,7 @@ optim/        optimizers and learning rates
 models/       GPT-2, Llama, BERT, an MLP, with Hugging Face's parameter names
 data/         samples by number, in a seeded order
 distributed/  the process group, its store and each rank's progress file
+memory.py     what a process needs of its device, counted from the settings
 profile.py    YAML profiles: inheritance and overrides
 config.py     every setting, its default and why
 

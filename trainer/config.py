@@ -34,6 +34,19 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class RopeScaling:
+    """Llama's rotary positions stretched beyond the context they were trained for."""
+
+    kind: Literal["none", "linear", "llama3"] = "none"  # llama3: that of Llama 3.1 and later
+    factor: float = 1.0  # how many times longer
+    # llama3: dimensions that turn less often than the first within original_context are stretched,
+    # those that turn more often than the second are not
+    low_frequency: float = 1.0
+    high_frequency: float = 4.0
+    original_context: int = 8192
+
+
+@dataclass(frozen=True)
 class Model:
     """The network's shape, in one vocabulary for all families; export translates it to Hugging
     Face's names."""
@@ -52,6 +65,7 @@ class Model:
     tied_embeddings: bool = True  # the output projection is the token embedding (Llama: not)
     bias: bool = True  # GPT-2 without biases is a little faster; exported with zeros
     rope_base: float = 10000.0  # Llama's rotary base
+    rope_scaling: RopeScaling = RopeScaling()  # Llama's
     # Scores in fp32, scaled by layer number too: steadier in fp16, without flash attention
     upcast_attention: bool = False
     inputs: int = 784  # mlp: a 28 x 28 picture
@@ -197,7 +211,12 @@ class Log:
     first_step: bool = True  # the first loss says whether initialisation is sane
     # The guides' own lines, for their parsers
     style: Literal["plain", "fsdp", "bert", "mistral", "elastic", "cpu"] = "plain"
-    tensorboard: bool = False  # event files in <output>/tensorboard; importing it takes a second
+    tensorboard: bool = False  # the same as tensorboard in `to`
+    # Where metrics go beside <output>/metrics.jsonl: event files in <output>/tensorboard; Weights &
+    # Biases; MLflow (<output>/mlruns, or the server of MLFLOW_TRACKING_URI). Tokens come from the
+    # environment.
+    to: tuple[Literal["tensorboard", "wandb", "mlflow"], ...] = ()
+    project: str = "playrunner"  # wandb's project, MLflow's experiment
     activations: bool = False  # GPT-2 attention score extremes; an extra pass on logged steps
     progress: bool = True  # a bar, when standard error is a terminal
 

@@ -178,7 +178,6 @@ def _transformers_model(model: Model, end: int | None = None) -> Any:
         BertForPreTraining,
         GPT2Config,
         GPT2LMHeadModel,
-        LlamaConfig,
         LlamaForCausalLM,
     )
 
@@ -205,24 +204,9 @@ def _transformers_model(model: Model, end: int | None = None) -> Any:
         _zero_biases(found)
         return found
     if model.kind == "llama":
-        return LlamaForCausalLM(
-            LlamaConfig(  # type: ignore[call-arg]  # its class has rope_theta, its stub has not
-                vocab_size=model.vocab_size,
-                hidden_size=model.width,
-                intermediate_size=model.mlp_width or 4 * model.width,
-                num_hidden_layers=model.layers,
-                num_attention_heads=model.heads,
-                num_key_value_heads=model.kv_heads or model.heads,
-                max_position_embeddings=model.context,
-                rms_norm_eps=model.norm_eps,
-                initializer_range=model.initializer_range,
-                tie_word_embeddings=model.tied_embeddings,
-                rope_theta=model.rope_base,
-                bos_token_id=end,
-                eos_token_id=end,
-                pad_token_id=end,
-            )
-        )
+        from trainer.llama_config import llama_config
+
+        return LlamaForCausalLM(llama_config(model, end))
     return BertForPreTraining(
         BertConfig(
             vocab_size=model.vocab_size,

@@ -95,6 +95,14 @@ def _check_model(train: Train) -> None:
         raise BadInput(
             f"data.sequence {train.data.sequence} is longer than model.context {model.context}"
         )
+    scaling = model.rope_scaling
+    if scaling.kind != "none" and scaling.factor < 1:
+        raise BadInput(f"model.rope_scaling.factor {scaling.factor:g}: must be 1 or more")
+    if scaling.kind == "llama3" and scaling.high_frequency <= scaling.low_frequency:
+        raise BadInput(
+            f"model.rope_scaling.high_frequency {scaling.high_frequency:g} must be more than"
+            f" low_frequency {scaling.low_frequency:g}"
+        )
     if train.distill.teacher and model.kind != "gpt2":
         raise BadInput(f"distill.teacher needs model.kind gpt2, not {model.kind}")
 

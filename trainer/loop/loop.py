@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -36,7 +37,7 @@ def run(profile: Profile, output: Path, processes: ProcessGroup) -> None:
     try:
         training.train_to_end()
     finally:
-        training.close()
+        training.close(failed=sys.exc_info()[0] is not None)
 
 
 class Training:
@@ -47,7 +48,6 @@ class Training:
             lambda: open_samples(self.train, output, processes.world_size)
         )
         self.checkpoints = Checkpoints(output / "checkpoints", self.train.checkpoint, processes)
-        self.step, self.position = 0, 0
         checkpoint = self.checkpoints.find()
         state = read_state(checkpoint) if checkpoint else {}
         self.step, self.position = state.get("step", 0), state.get("position", 0)
@@ -100,11 +100,11 @@ class Training:
                 self.save()
         self._finish()
 
-    def close(self) -> None:
+    def close(self, failed: bool = False) -> None:
         self.guard.close()
         self.loader.close()
         if self.metrics:
-            self.metrics.close()
+            self.metrics.close(failed)
 
     def save(self, wait: bool = False) -> None:
         self.processes.progress.at("save")

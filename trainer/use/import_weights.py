@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.errors import BadInput, TrainerError
+from trainer.llama_config import llama_settings
 
 RESULT = "result "
 PROFILE = "profile.yaml"
@@ -40,14 +41,13 @@ def import_weights(source: Path, target: Path) -> dict[str, Any]:
         raise BadInput(f"{target}: holds an import already; choose another folder")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise BadInput(f"{target}: exists and is not empty; choose another folder")
-    import torch
     import transformers
 
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     try:
         model = transformers.AutoModelForCausalLM.from_pretrained(
-            str(source), dtype=torch.float32, local_files_only=True
+            str(source), dtype="auto", local_files_only=True
         )
     except (OSError, ValueError, RuntimeError) as error:
         first = next(iter(str(error).splitlines()), type(error).__name__)
@@ -78,7 +78,7 @@ def model_settings(config: dict[str, Any]) -> dict[str, Any]:
         if kind == "gpt2":
             return _gpt2(config)
         if kind == "llama":
-            return _llama(config)
+            return llama_settings(config)
     except KeyError as error:
         raise BadInput(f"config.json lacks {error}") from None
     raise BadInput(f"config.json: a {kind} model; gpt2 and llama ones can be imported")
@@ -101,32 +101,6 @@ def _gpt2(config: dict[str, Any]) -> dict[str, Any]:
         "dropout": config.get("resid_pdrop", 0.1),
         "norm_eps": config.get("layer_norm_epsilon", 1e-5),
         "upcast_attention": bool(config.get("reorder_and_upcast_attn")),
-    }
-
-
-def _llama(config: dict[str, Any]) -> dict[str, Any]:
-    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    if rope.get("rope_type", "default") != "default":
-        raise BadInput(f"config.json: rope_type {rope['rope_type']}, only default can be trained")
-    for name in ("attention_bias", "mlp_bias"):
-        if config.get(name):
-            raise BadInput(f"config.json: {name} is set, which cannot be trained here")
-    heads = config["num_attention_heads"]
-    if config.get("head_dim") not in (None, config["hidden_size"] // heads):
-        raise BadInput("config.json: head_dim is not hidden_size / num_attention_heads")
-    return {
-        "kind": "llama",
-        "layers": config["num_hidden_layers"],
-        "heads": heads,
-        "kv_heads": config.get("num_key_value_heads") or heads,
-        "width": config["hidden_size"],
-        "mlp_width": config["intermediate_size"],
-        "context": config["max_position_embeddings"],
-        "vocab_size": config["vocab_size"],
-        "dropout": 0.0,
-        "norm_eps": config.get("rms_norm_eps", 1e-5),
-        "tied_embeddings": bool(config.get("tie_word_embeddings")),
-        "rope_base": float(rope.get("rope_theta") or config.get("rope_theta") or 10000.0),
     }
 
 

@@ -73,6 +73,7 @@ def teller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Teller]:
         ("train-on-eks-gpu", "eks-gpu", "gpt2-elastic-smoke"),
         ("train-on-eks-trainium", "eks-trainium", "bert-large-smoke"),
         ("train-on-eks-cpu", "eks-cpu", "mnist-mlp-smoke"),
+        ("train-on-eks-llama", "eks-llama", "llama2-7b-smoke"),
     ],
 )
 def test_a_cluster_is_made_trains_and_goes(
