@@ -19,6 +19,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
+# Plotly sets styles from its script; scripts are still only ours
+POLICY_WITH_CHARTS = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
 HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
@@ -29,7 +31,8 @@ HEADERS = {
 }
 _ONWARD = (
     '<!doctype html><html lang="en"><title>Playrunner</title>'
-    '<meta http-equiv="refresh" content="0;url=/"><a href="/">on to the page</a></html>'
+    '<link rel="icon" href="data:,"><meta http-equiv="refresh" content="0;url=/">'
+    '<a href="/">on to the page</a></html>'
 )
 REFUSED = (
     "This page is shown to those who have its link. Open the link that the program printed; it"

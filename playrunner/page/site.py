@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,13 +13,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from playrunner.options import Options
-from playrunner.page.access import Keys
+from playrunner.page.access import POLICY_WITH_CHARTS, Keys
 from playrunner.page.live import Live
 from playrunner.page.records.run_list import RunList, RunRow
 from playrunner.page.records.run_steps import Steps, read_steps
 from playrunner.page.records.training_runs import TrainingRuns
 from playrunner.page.rendering import render
 
+LOOK_SECONDS = 5.0
 KEPT_RUNS = 4  # of which the steps stay in memory
 
 
@@ -31,9 +33,12 @@ class Site:
     runs: RunList = field(default_factory=RunList)
     training: TrainingRuns = field(default_factory=TrainingRuns)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    _looked: tuple[float, bool] = (-1e9, False)
     _steps: OrderedDict[Path, tuple[int, Steps]] = field(default_factory=OrderedDict)
 
-    def page(self, request: Request, template: str, code: int = 200, **values: Any) -> HTMLResponse:
+    def page(
+        self, request: Request, template: str, code: int = 200, charts: bool = False, **values: Any
+    ) -> HTMLResponse:
         """An HTML page."""
         session = request.scope.get("state", {}).get("session", "")
         return HTMLResponse(
@@ -46,7 +51,16 @@ class Site:
                 **values,
             ),
             code,
+            {"content-security-policy": POLICY_WITH_CHARTS} if charts else None,
         )
+
+    def training_goes_on(self) -> bool:
+        """Whether some run is not known to have ended; looked at again after some seconds."""
+        now = time.monotonic()
+        if now - self._looked[0] > LOOK_SECONDS:
+            ended = ("finished", "failed", "stopped")
+            self._looked = (now, any(run.state not in ended for run in self.training.all({})))
+        return self._looked[1]
 
     def steps(self, row: RunRow) -> Steps:
         """A run's steps; read again when its record has grown."""

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from playrunner.errors import BadInput
-from playrunner.page.records.curves import curves, spark
+from playrunner.page.records.curves import curves
 from playrunner.page.records.network import read_network
 from playrunner.page.records.rank_log import log_lines, marks
 from playrunner.page.records.training_runs import TrainingRun, read_environment
@@ -40,7 +40,7 @@ def list_training(request: Request) -> Response:
     return site.page(
         request,
         "training.html",
-        runs=[(run, spark(run.metrics)) for run in runs],
+        runs=runs,
         total=len(every),
         states=sorted({run.state for run in every}),
         text=text,
@@ -52,7 +52,9 @@ def list_training(request: Request) -> Response:
 def one_training(request: Request) -> Response:
     site = site_of(request)
     run = _run(site, request)
-    return site.page(request, "training_run.html", **run_values(run), silent=site.live.silent)
+    return site.page(
+        request, "training_run.html", charts=True, **run_values(run), silent=site.live.silent
+    )
 
 
 def run_values(run: TrainingRun) -> dict[str, Any]:
@@ -89,7 +91,8 @@ def compare_training(request: Request) -> Response:
     if not names:
         raise BadInput("choose runs of the list to compare them")
     runs = [site.training.find(name) for name in names]
-    return site.page(request, "training_compared.html", runs=[(run, summary(run)) for run in runs])
+    shown = [(run, summary(run)) for run in runs]
+    return site.page(request, "training_compared.html", charts=True, runs=shown)
 
 
 def curve_data(request: Request) -> Response:
@@ -100,16 +103,17 @@ def curve_data(request: Request) -> Response:
 
 
 def run_curves(run: TrainingRun) -> dict[str, Any]:
+    metrics = run.metrics
     return {
         "name": run.name,
-        "generation": run.metrics.generation,
-        "count": len(run.metrics),
-        "series": curves(run.metrics),
+        "generation": metrics.generation,
+        "count": len(metrics),
+        "series": curves(metrics),
         "marks": [
             *marks(run.folder),
             *(
                 {"step": step, "kind": "phase", "text": f"phase {phase}"}
-                for step, phase in run.metrics.phases
+                for step, phase in metrics.phases
             ),
         ],
     }
@@ -155,7 +159,7 @@ async def _stream(site: Site, name: str, request: Request) -> AsyncIterator[str]
             run = await run_in_threadpool(lambda: site.training.find(name, _live(site)))
         except BadInput:
             return
-        metrics = run.metrics
+        metrics = await run_in_threadpool(run.read)
         if metrics.generation != generation or len(metrics) < sent:
             yield _event("reset", {})
             generation, sent = metrics.generation, len(metrics)
@@ -187,8 +191,7 @@ ROUTES = [
 
 def _live(site: Site) -> dict[str, Any]:
     """The nodes are asked only where a run is not known to have ended."""
-    idle = all(run.state in ("finished", "failed", "stopped") for run in site.training.all({}))
-    return {} if idle else site.live.runs()
+    return site.live.runs() if site.training_goes_on() else {}
 
 
 def _run(site: Site, request: Request) -> TrainingRun:

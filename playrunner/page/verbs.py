@@ -52,7 +52,9 @@ def page(
     positional=positional_if_given("runs.report", "id"),
     help={"id": "the run's ID, or its beginning (default: the latest)", "to": _TO},
 )
-def runs_report(context: Context, flags: dict[str, Any], id: str = "", to: str = "") -> int:
+def runs_report(
+    context: Context, flags: dict[str, Any], id: str | None = None, to: str = ""
+) -> int:
     """Write a run as one HTML file: recap, failures, timeline, every step's output and diff."""
     from playrunner.cloud.extras import packages_of
 
@@ -61,7 +63,7 @@ def runs_report(context: Context, flags: dict[str, Any], id: str = "", to: str =
     from playrunner.page.records.run_list import RunList
     from playrunner.page.records.run_steps import read_steps
 
-    row = RunList().find(id)
+    row = RunList().find(id or "")
     report = run_report(row, read_steps(row.record.folder))
     return _written(report, Path(to or f"{row.run_id}.html"), flags)
 
@@ -72,7 +74,9 @@ def runs_report(context: Context, flags: dict[str, Any], id: str = "", to: str =
     positional=positional_if_given("train.report", "name"),
     help={"name": "the run's name (default: the newest)", "to": _TO},
 )
-def train_report(context: Context, flags: dict[str, Any], name: str = "", to: str = "") -> int:
+def train_report(
+    context: Context, flags: dict[str, Any], name: str | None = None, to: str = ""
+) -> int:
     """Write a training run as one HTML file, with its curves, network, environment and log."""
     from playrunner.cloud.extras import packages_of
     from playrunner.errors import BadInput

@@ -28,8 +28,11 @@ def curves(metrics: MetricsFile, since: int = 0, most: int = MOST_POINTS) -> dic
     steps, times = metrics.columns["step"], metrics.columns["time"]
     found: dict[str, Points] = {}
     for name in SERIES:
+        if name not in metrics.filled:
+            continue
         values = metrics.columns[name]
-        rows = [row for row in range(since, len(values)) if not math.isnan(values[row])]
+        # A number that is not itself is no number; asked in this way it is quick
+        rows = [row for row in range(since, len(values)) if values[row] == values[row]]
         if rows:
             kept = thinned(rows, values, most)
             found[name] = {
@@ -47,11 +50,8 @@ def thinned(rows: list[int], values: Any, most: int) -> list[int]:
     stretches = max(1, (most - 2) // 2)
     kept = {rows[0], rows[-1]}
     for number in range(stretches):
-        part = rows[
-            number * len(rows) // stretches : max(
-                (number + 1) * len(rows) // stretches, number * len(rows) // stretches + 1
-            )
-        ]
+        begin, end = (each * len(rows) // stretches for each in (number, number + 1))
+        part = rows[begin : max(end, begin + 1)]
         kept.add(min(part, key=values.__getitem__))
         kept.add(max(part, key=values.__getitem__))
     return sorted(kept)

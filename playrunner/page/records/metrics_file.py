@@ -37,6 +37,7 @@ class MetricsFile:
 
     def _forget(self) -> None:
         self.columns: dict[str, array[float]] = {name: array("d") for name in COLUMNS}
+        self.filled: set[str] = set()  # columns that have a number
         self.phases: list[tuple[int, str]] = []  # the first step of each
         self.last: dict[str, Any] = {}
         self.generation = getattr(self, "generation", 0) + 1
@@ -64,29 +65,48 @@ class MetricsFile:
     def _take(self, data: bytes) -> None:
         self._offset += len(data)
         *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(record, dict) and _is_number(record.get("step")):
-                self._add(record)
-
-    def _add(self, record: dict[str, Any]) -> None:
-        if len(self) >= MOST_RECORDS:
-            return
+        records = [
+            record
+            for record in _parsed(lines)
+            if isinstance(record, dict) and _is_number(record.get("step"))
+        ][: MOST_RECORDS - len(self)]
         for name, column in self.columns.items():
-            value = record.get(name)
-            column.append(float(value) if _is_number(value) else math.nan)
-        if _is_number(record.get("loss")):
-            self.last = {
-                name: value
-                for name, value in record.items()
-                if isinstance(name, str) and _is_number(value)
-            }
-        phase = record.get("phase")
-        if phase is not None and (not self.phases or self.phases[-1][1] != str(phase)):
-            self.phases.append((int(record["step"]), str(phase)[:80]))
+            before = len(column)
+            column.extend([_figure(record.get(name)) for record in records])
+            if name not in self.filled and any(value == value for value in column[before:]):
+                self.filled.add(name)
+        for record in reversed(records):
+            if _is_number(record.get("loss")):
+                self.last = {name: value for name, value in record.items() if _is_number(value)}
+                break
+        for record in records:
+            phase = record.get("phase")
+            if phase is not None and (not self.phases or self.phases[-1][1] != str(phase)[:80]):
+                self.phases.append((int(record["step"]), str(phase)[:80]))
+
+
+def _parsed(lines: list[bytes]) -> list[Any]:
+    """All lines at once, which is quick; one by one where one of them cannot be read."""
+    try:
+        found = json.loads(b"[%s]" % b",".join(line for line in lines if line))
+        if len(found) == sum(1 for line in lines if line):
+            return list(found)
+    except (ValueError, RecursionError):
+        pass
+    records = []
+    for line in lines:
+        try:
+            records.append(json.loads(line))
+        except (ValueError, RecursionError):
+            continue
+    return records
+
+
+def _figure(value: Any) -> float:
+    """Not a number, where there is none that can be drawn."""
+    if value.__class__ is float and value - value == 0.0:
+        return float(value)
+    return float(value) if _is_number(value) else math.nan
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput
+from playrunner.page.records.curves import spark
 from playrunner.page.records.metrics_file import MetricsFile
 from playrunner.page.records.rank_log import last_state
 from playrunner.text.documents import parse_json
@@ -15,7 +19,17 @@ from playrunner.training.runs.record import Record, recorded
 from playrunner.training.runs.run import Run
 from playrunner.training.runs.states import ENDED
 
+KEPT_POINTS = 300_000  # of all runs together, in memory
 FRESH_SECONDS = 20.0  # a record that was written to so lately belongs to a run that goes on
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a list shows of a run's metrics."""
+
+    size: int  # of the file they were read from
+    last: dict[str, Any]
+    spark: str
 
 
 @dataclass(frozen=True)
@@ -25,7 +39,8 @@ class TrainingRun:
     name: str
     job: dict[str, Any]
     folder: Path
-    metrics: MetricsFile
+    figures: Figures
+    read: Callable[[], MetricsFile] = field(repr=False)
     state: str
     ended: float | None
     reason: str = ""
@@ -33,12 +48,17 @@ class TrainingRun:
     alerts: list[dict[str, Any]] = field(default_factory=list)
 
     @property
+    def metrics(self) -> MetricsFile:
+        """All its figures; read when they are asked for."""
+        return self.read()
+
+    @property
     def created(self) -> float:
         return _number(self.job.get("created"))
 
     @property
     def step(self) -> int:
-        return int(self.metrics.last.get("step", 0))
+        return int(self.last.get("step", 0))
 
     @property
     def steps(self) -> int:
@@ -60,7 +80,7 @@ class TrainingRun:
 
     @property
     def last(self) -> dict[str, Any]:
-        return self.metrics.last
+        return self.figures.last
 
     @property
     def hourly(self) -> float:
@@ -80,24 +100,44 @@ class TrainingRun:
 
 
 class TrainingRuns:
-    """Every run this machine has launched, newest first; metrics are read on, never again."""
+    """Every run this machine has launched, newest first; metrics are read on, not again, and those
+    of runs that were not looked at lately are let go."""
 
     def __init__(self) -> None:
-        self._metrics: dict[Path, MetricsFile] = {}
+        self._metrics: OrderedDict[Path, MetricsFile] = OrderedDict()
+        self._figures: dict[Path, Figures] = {}
+        self._lock = threading.Lock()
 
     def all(self, live: dict[str, Run]) -> list[TrainingRun]:
         runs = [self._run(record, live.get(record.name)) for record in recorded()]
         return sorted(runs, key=lambda run: -run.created)
 
     def find(self, name: str, live: dict[str, Run] | None = None) -> TrainingRun:
-        record = next((record for record in recorded() if record.name == name), None)
-        if record is None:
+        record = Record(name)
+        if not name or not (record.folder / "run.json").exists():
             raise BadInput(f'there is no training run "{name}" in the records of this machine')
         return self._run(record, (live or {}).get(name))
 
+    def _metrics_of(self, path: Path) -> MetricsFile:
+        with self._lock:
+            metrics = self._metrics.setdefault(path, MetricsFile(path))
+            self._metrics.move_to_end(path)
+        metrics.update()
+        with self._lock:
+            while len(self._metrics) > 1 and sum(map(len, self._metrics.values())) > KEPT_POINTS:
+                self._metrics.popitem(last=False)
+        return metrics
+
+    def _figures_of(self, path: Path) -> Figures:
+        size = _stat(path, "st_size")
+        known = self._figures.get(path)
+        if known is None or known.size != size:
+            metrics = self._metrics_of(path)
+            known = self._figures[path] = Figures(int(size), dict(metrics.last), spark(metrics))
+        return known
+
     def _run(self, record: Record, seen: Run | None) -> TrainingRun:
         path = record.folder / "metrics.jsonl"
-        metrics = self._metrics.setdefault(path, MetricsFile(path)).update()
         job, ending = record.job(), record.ending()
         state = str(ending.get("state") or "")
         if seen is not None and (not state or seen.state in ("running", "stopping")):
@@ -114,7 +154,8 @@ class TrainingRuns:
             record.name,
             job,
             record.folder,
-            metrics,
+            self._figures_of(path),
+            lambda: self._metrics_of(path),
             state or _state(record),
             _number(ending.get("time")) or None,
             reason,
@@ -137,16 +178,13 @@ def _state(record: Record) -> str:
     ended = last_state(record.folder)
     if ended in ENDED:
         return ended
-    newest = max(
-        (_modified(path) for path in (record.folder / "metrics.jsonl", record.folder / "run.json")),
-        default=0.0,
-    )
+    newest = max(_stat(record.folder / name, "st_mtime") for name in ("metrics.jsonl", "run.json"))
     return "running" if time.time() - newest < FRESH_SECONDS else "unknown"
 
 
-def _modified(path: Path) -> float:
+def _stat(path: Path, name: str) -> float:
     try:
-        return path.stat().st_mtime
+        return float(getattr(path.stat(), name))
     except OSError:
         return 0.0
 

@@ -53,7 +53,7 @@
       margin: { l: 56, r: 12, t: 8, b: 36 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { color: text, size: 12 }, showlegend: runs.length > 1, legend: { orientation: "h" }, hovermode: "x unified",
       xaxis: { gridcolor: line, zeroline: false, title: { text: axis.value === "t" ? "" : "step" } },
-      yaxis: { gridcolor: line, zeroline: false, type: log.checked ? "log" : "linear", exponentformat: "power" },
+      yaxis: { gridcolor: line, zeroline: false, type: log.checked ? "log" : "linear", exponentformat: "SI" },
       hoverlabel: { bgcolor: style.getPropertyValue("--raised").trim() }, ...marked(),
     };
   };
