@@ -13,9 +13,9 @@ from playrunner.errors import BadInput
 from playrunner.model import Play
 from playrunner.options import Options
 from playrunner.output.activity import Activity
-from playrunner.output.diffs import diff_lines
 from playrunner.output.terminal import Painted, Terminal
 from playrunner.results import COUNTS, Item, Recap, Result
+from playrunner.text.diffs import diff_lines
 from playrunner.text.streams import as_json, in_one_line, visible
 
 HOLD_SECONDS = 0.3  # results wait this long for those that come before them in the playbook

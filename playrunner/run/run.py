@@ -120,7 +120,7 @@ def _run(
     locked = inventory_lock(inventory.files, command, not options.no_wait, report.print_note)
     with locked if options.lock else nullcontext():
         started = time.monotonic()
-        ledger = Ledger(command)
+        ledger = Ledger(command, check=options.check, diff=options.diff or options.check)
         shared = RunState(
             inventory, extra, options, plan, report, ledger, default_templar, agents, survey
         )

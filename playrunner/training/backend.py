@@ -4,8 +4,8 @@ cluster."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -119,8 +119,8 @@ def show_status(options: Options) -> int:
     """All runs of every backend in use."""
     from playrunner.training.screen.runs_table import show_runs
 
-    with ExitStack() as opened:
-        seen = _together([opened.enter_context(each.watch(1)) for each in _backends(options)])()
+    with opened_look(options, 1) as look:
+        seen = look()
     return show_runs(seen.runs, seen.silent, as_json_text=options.json)
 
 
@@ -130,9 +130,15 @@ def watch(options: Options, interval: float) -> int:
 
     if interval <= 0:
         raise BadInput(f"--interval must be more than 0 seconds, not {interval:g}")
+    with opened_look(options, METRICS) as look:
+        return show(look, options, interval)
+
+
+@contextmanager
+def opened_look(options: Options, metrics: int) -> Iterator[Callable[[], Snapshot]]:
+    """A look at all runs of every backend in use, with so many of the last metrics of each."""
     with ExitStack() as opened:
-        looks = [opened.enter_context(each.watch(METRICS)) for each in _backends(options)]
-        return show(_together(looks), options, interval)
+        yield _together([opened.enter_context(each.watch(metrics)) for each in _backends(options)])
 
 
 def _together(looks: list[Callable[[], Snapshot]]) -> Callable[[], Snapshot]:

@@ -1,5 +1,6 @@
 """train: launch, follow, inspect and stop training runs, on hosts over SSH or on a cluster."""
 
+from playrunner.page.verbs import train_report as report
 from playrunner.training.verbs.cluster import netcheck, precompile, shell, top
 from playrunner.training.verbs.data import stage
 from playrunner.training.verbs.inspection import bench, env, logs, status, tensorboard, watch, why
@@ -22,6 +23,7 @@ __all__ = [
     "netcheck",
     "precompile",
     "prepare",
+    "report",
     "resume",
     "scale",
     "shell",

@@ -51,6 +51,7 @@ def as_json(run: Run) -> dict[str, Any]:
         "nodes": {host: run.keepers.get(host, {}).get("state", "unknown") for host in run.hosts},
         "processes": run.processes,
         "checkpoints": run.checkpoints,
+        "checkpoint_bytes": run.checkpoint_bytes,
         "guard": run.guard,
         "restarts": max((int(said.get("restarts", 0)) for said in run.keepers.values()), default=0),
         "silent": list(run.silent),

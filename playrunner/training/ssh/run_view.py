@@ -33,6 +33,7 @@ def all_runs(
                 keepers={**run.keepers, host: part["keeper"]},
                 metrics=max(run.metrics, part["metrics"], key=_newest),
                 checkpoints=sorted({*run.checkpoints, *part["checkpoints"]}),
+                checkpoint_bytes={**run.checkpoint_bytes, **part.get("checkpoint_bytes", {})},
                 processes={**run.processes, host: part["processes"]},
                 guard=sorted(
                     [*run.guard, *part["guard"]], key=lambda alert: float(alert.get("time", 0))

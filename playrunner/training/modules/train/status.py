@@ -30,6 +30,7 @@ class Status(Probe):
                 "keeper": dict,
                 "metrics": [dict],
                 "checkpoints": [str],
+                "checkpoint_bytes": {"*": int},
                 "processes": int,
                 "log_bytes": int,
                 "guard": [dict],
@@ -59,6 +60,7 @@ class Status(Probe):
                         os.path.join(folder, "output", "metrics.jsonl"), self.metrics
                     ),
                     "checkpoints": _runs.checkpoints(folder),
+                    "checkpoint_bytes": _runs.checkpoint_bytes(folder),
                     "log_bytes": os.path.getsize(log) if os.path.exists(log) else 0,
                     "guard": last_alerts(os.path.join(folder, "nodes", self.host, "guard.jsonl")),
                     "processes": len(_runs.marked(run["keeper"].get("mark", ""))),
