@@ -88,10 +88,9 @@ def train_report(
     from playrunner.text.safe_path import file_name
 
     runs = TrainingRuns()
-    newest = next(iter(runs.all({})), None)
-    if not name and newest is None:
+    run = runs.find(name) if name else next(iter(runs.all({})), None)
+    if run is None:
         raise BadInput("no training run is recorded on this machine yet")
-    run = runs.find(name) if name or newest is None else newest
     report = training_report({**run_values(run), "curves": [run_curves(run)]})
     return _written(report, Path(to or f"{file_name(run.name)}.html"), flags)
 

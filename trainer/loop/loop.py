@@ -295,4 +295,4 @@ class Training:
             )
 
     def _epoch(self) -> float:
-        return self.position / len(self.samples)
+        return float(self.position / len(self.samples))
