@@ -206,7 +206,7 @@ def _finish(body: Callable[[], Any], as_json: bool) -> None:
         code = 130
     except OutputLost:
         code = 0
-    except Exception as error:
+    except Exception as error:  # whatever a service's library raises; a defect is raised again
         code = _report(_of_a_service(error), as_json)
     if code := code_after_output(code):
         raise Exit(code=code)
