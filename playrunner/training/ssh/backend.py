@@ -80,7 +80,7 @@ class SshBackend:
             yield look
 
     def bench(self, request: Request) -> int:
-        from playrunner.training.ssh.bench import bench
+        from playrunner.training.ssh.network.bench import bench
 
         return bench(request, self.options)
 
