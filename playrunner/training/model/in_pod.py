@@ -7,7 +7,8 @@ from typing import Any
 
 from playrunner.errors import BadInput, StepFailed
 from playrunner.options import Options
-from playrunner.training.kube.one_off.one_off_job import OneOffJob, submit
+from playrunner.training.kube.one_off.job_pod import OneOffJob
+from playrunner.training.kube.one_off.one_off_job import submit
 from playrunner.training.kube.runs.selection import the_run
 from playrunner.training.kube.session import open_session
 from playrunner.training.model.program import Program
