@@ -16,6 +16,7 @@ from playrunner.training.data.declared import (
     on_mirror,
     read_by,
 )
+from playrunner.training.data.places import is_optional
 from playrunner.training.request import profile_of
 from trainer.config import Profile
 
@@ -40,6 +41,7 @@ class StageRequest:
     title: str = ""
     profile: str = ""  # what the user named
     dataset: str = ""
+    optional: bool = False  # the profile reads the hub where nothing is staged
     compiled: bool = False  # the profile's graphs are compiled into folders of the claim
 
     @property
@@ -91,7 +93,11 @@ def resolved(
 
 def _for_profile(request: StageRequest, profile: Profile, data_set: DataSet | None) -> StageRequest:
     data, launch = profile.train.data, profile.launch
-    request = replace(request, compiled=profile.train.strategy.name == "neuron")
+    request = replace(
+        request,
+        compiled=profile.train.strategy.name == "neuron",
+        optional=is_optional(profile) and not request.source,
+    )
     if data.source == "synthetic":
         return replace(request, source="", title="synthetic data")
     if data_set is None and data.source == "hf" and not data.path and not request.source:

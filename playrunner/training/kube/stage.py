@@ -30,6 +30,12 @@ def stage(request: StageRequest, overrides: tuple[str, ...], options: Options) -
         return value_of(session.scope, name, None)
 
     request = resolved(request, overrides, variable)
+    if not session.settings.claim and (not request.source or request.optional):
+        result = {"state": "finished", "changed": False, "title": request.title}
+        text = (
+            f"{request.title}: there is no claim (train_claim) to stage it on; it is read as it is"
+        )
+        return tell(result, 0, "staging", options, text)
     refuse(_claim(session), "data")
     made = stage_job if request.source else open_job
     job = made(request, session.settings)

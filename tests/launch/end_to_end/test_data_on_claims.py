@@ -4,6 +4,7 @@ reader; a launch without data is refused."""
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,9 +79,10 @@ def test_a_launch_looks_for_its_data_where_its_pods_will_read_it(cluster: Cluste
 def test_the_folder_of_runs_is_opened_once_for_a_profile_that_reads_no_data(
     cluster: ClusterSite,
 ) -> None:
-    (cluster.shared / "runs").mkdir(exist_ok=True)
+    shutil.rmtree(cluster.shared / "runs", ignore_errors=True)
     first = cluster.ask("train.stage", "--profile", "gpt2-micro-smoke", "--json")
-    assert first.code == 0, first.text
+    assert (first.code, first.data["changed"]) == (0, True), first.text
+    assert first.data["opened"] == ["/data/runs"] and (cluster.shared / "runs").is_dir()
     again = cluster.ask("train.stage", "--profile", "gpt2-micro-smoke", "--json")
     assert (again.code, again.data["changed"]) == (0, False), again.text
 

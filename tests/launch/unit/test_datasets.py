@@ -114,3 +114,11 @@ def test_synthetic_and_undeclared_hub_data_need_no_staging() -> None:
     other = ("train.data.dataset=someone/else",)
     hub = resolved(StageRequest("", "", profile="gpt2-micro"), other, nothing)
     assert (hub.source, hub.title) == ("", "someone/else of the hub")
+
+
+def test_only_a_hubs_data_set_may_be_left_where_it_is() -> None:
+    def optional(profile: str, source: str = "") -> bool:
+        return resolved(StageRequest(source, "", profile=profile), (), nothing).optional
+
+    assert optional("llama2-7b") and optional("gpt2-micro")
+    assert not optional("bert-large") and not optional("gpt2-micro", "s3://mine/texts")
