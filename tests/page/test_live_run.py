@@ -63,8 +63,12 @@ def test_a_curve_moves_while_two_nodes_train_and_stop_is_confirmed_and_recorded(
         page.goto(f"{server.base}/training/moving")
         expect(page.locator('[data-fact="state"]')).to_have_text("stopped")
         expect(page.locator("#environment")).to_be_visible()
-        sizes = page.locator("#checkpoints ~ table td").all_inner_texts()
-        assert sizes and all(size.endswith("iB") for size in sizes)
+
+        def sizes() -> list[str]:
+            page.reload()
+            return page.locator("#checkpoints ~ table td").all_inner_texts()
+
+        assert all(size.endswith("iB") for size in until(sizes, what="sizes of checkpoints"))
     ended = json.loads((site.state / "training/runs/moving/ended.json").read_text())
     assert ended["state"] == "stopped"
 
