@@ -91,7 +91,7 @@ def train_report(
     newest = next(iter(runs.all({})), None)
     if not name and newest is None:
         raise BadInput("no training run is recorded on this machine yet")
-    run = runs.find(name) if name or newest is None else newest
+    run = runs.find(name or "") if name or newest is None else newest
     report = training_report({**run_values(run), "curves": [run_curves(run)]})
     return _written(report, Path(to or f"{file_name(run.name)}.html"), flags)
 
