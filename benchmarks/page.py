@@ -1,8 +1,9 @@
 """`python -m benchmarks.page`: the page in Chromium with 1,000 runs, with a run of 10,000 results,
 and with a training run of 100,000 points; and how much memory the server holds.
 
-Times are first paints as the browser measures them from the start of the navigation; the best of
-the rounds, since other work on the machine only adds to them.
+Times are first paints as the browser measures them from the start of the navigation: of the first
+visit, when the server has read nothing yet, and the best of some, since other work on the machine
+only adds to them. Goals are for the best.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from tests.support.page import PageServer, chromium, recorded_training, resident_mib
+from tests.support.until import until
 
 RUNS, RESULTS, POINTS, ROUNDS = 1000, 10_000, 100_000, 5
 GOALS = {"1,000 runs": 1.0, "10,000 results": 2.0, "100,000 points": 2.0}
@@ -34,25 +36,26 @@ def main() -> int:
         with PageServer(state, "--interval=0") as server, chromium() as browser:
             page = server.opened(browser)
             paths = ("/runs", f"/runs/{large}", "/training/long")
-            times = {
-                name: best(page, server.base + path)
+            painted = {
+                name: paints(page, server.base + path)
                 for name, path in zip(GOALS, paths, strict=True)
             }
             memory = resident_mib(server.process.pid)
-    for name, seconds in times.items():
-        print(f"first paint, {name}: {seconds:.2f} s (goal: {GOALS[name]:g} s)")
+    for name, seconds in painted.items():
+        times = f"{min(seconds):.2f} s, at the first visit {seconds[0]:.2f} s"
+        print(f"first paint, {name}: {times} (goal: {GOALS[name]:g} s)")
     print(f"memory of the server: {memory:.0f} MiB (goal: {GOAL_MIB:g} MiB)")
-    missed = memory > GOAL_MIB or any(times[name] > goal for name, goal in GOALS.items())
+    missed = memory > GOAL_MIB or any(min(painted[name]) > goal for name, goal in GOALS.items())
     return 1 if missed else 0
 
 
-def best(page: Page, address: str) -> float:
+def paints(page: Page, address: str) -> list[float]:
     seconds = []
     for _ in range(ROUNDS):
         page.goto(address)
-        page.wait_for_function(f"({_PAINT})() > 0")
-        seconds.append(float(page.evaluate(_PAINT)))
-    return min(seconds)
+        painted = until(lambda: float(page.evaluate(_PAINT)), what="the first paint")
+        seconds.append(painted)
+    return seconds
 
 
 def write_runs(state: Path) -> str:

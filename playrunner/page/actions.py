@@ -7,7 +7,9 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import parse_qs
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -19,6 +21,7 @@ from playrunner.page.verb_process import Answer, run_verb
 from playrunner.record.ledger import Ledger
 from playrunner.results import Recap, Result
 
+MOST_BYTES = 65536  # of a form
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 
 
@@ -87,11 +90,8 @@ def confirm(request: Request) -> Response:
 
 
 async def perform(request: Request) -> Response:
-    from starlette.concurrency import run_in_threadpool
-
     site, action, target = _asked(request)
-    form = await request.form()
-    given = {name: value for name, value in form.items() if isinstance(value, str)}
+    given = await _form(request)
     session = request.scope.get("state", {}).get("session", "")
     if not same_origin(request.headers) or not site.keys.is_form_token(
         session, given.get("form_token", "")
@@ -148,6 +148,20 @@ def _asked(request: Request) -> tuple[Site, Action, str]:
     if of_training:
         site.training.find(target)
     return site, action, target
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """The fields of a form; one that is too long has none."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > MOST_BYTES:
+            return {}
+    try:
+        fields = parse_qs(body.decode(errors="replace"), max_num_fields=20)
+    except ValueError:
+        return {}
+    return {name: values[0] for name, values in fields.items()}
 
 
 def _back(request: Request, target: str) -> str:

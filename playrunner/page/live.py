@@ -35,6 +35,11 @@ class Live:
         return self._runs
 
     @property
+    def known(self) -> dict[str, Run]:
+        """As the nodes answered last, which are left alone."""
+        return self._runs
+
+    @property
     def silent(self) -> dict[str, str]:
         """Hosts that do not answer, with why."""
         return self._silent

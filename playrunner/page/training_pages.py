@@ -191,7 +191,7 @@ ROUTES = [
 
 def _live(site: Site) -> dict[str, Any]:
     """The nodes are asked only where a run is not known to have ended."""
-    return site.live.runs() if site.training_goes_on() else {}
+    return site.live.runs() if site.training_goes_on() else site.live.known
 
 
 def _run(site: Site, request: Request) -> TrainingRun:

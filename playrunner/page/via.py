@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import threading
 import webbrowser
@@ -60,11 +61,12 @@ def _command(home: str, settings: PageSettings) -> str:
     if home:
         folder = in_shell(home)
         place = f"PATH={folder}/bin:$PATH; export PATH; cd {folder}/current 2>/dev/null; "
-    page = f"playrunner page {flags}"
-    return (
-        f"{place}{page} </dev/null & page=$!; trap 'kill $page 2>/dev/null' EXIT HUP TERM;"
-        " { cat >/dev/null; kill $page 2>/dev/null; } & wait $page"
+    # What a shell has in the background reads nothing unless it is told to
+    script = (
+        f"exec 3<&0; {place}playrunner page {flags} </dev/null & page=$!;"
+        " { cat <&3 >/dev/null; kill $page; } 2>/dev/null & wait $page"
     )
+    return f"exec sh -c {shlex.quote(script)}"
 
 
 def _link(host: str, channel: Channel) -> SplitResult:

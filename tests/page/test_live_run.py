@@ -10,8 +10,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.support.launch.site import Site
-from tests.support.page import PageServer
+from tests.support.page import PageServer, recorded_training
 from tests.support.runner import finish
+from tests.support.until import until
 
 PATIENCE_MS = 240_000.0
 LONG = (
@@ -41,7 +42,13 @@ def test_a_curve_moves_while_two_nodes_train_and_stop_is_confirmed_and_recorded(
         page.wait_for_selector('[data-series="loss"] .plot svg')
         shown = "Number(document.querySelector('[data-series=loss] .plot').dataset.points)"
         before = page.evaluate(shown)
-        page.wait_for_function(f"{shown} > {before} + 3")
+        until(
+            lambda: page.evaluate(shown),
+            lambda count: count > before + 3,
+            240,
+            what="more points",
+            pause=lambda: page.wait_for_timeout(500),
+        )
         expect(page.locator('[data-fact="state"]')).to_have_text("running")
 
         page.get_by_role("link", name="Stop", exact=True).click()
@@ -56,13 +63,17 @@ def test_a_curve_moves_while_two_nodes_train_and_stop_is_confirmed_and_recorded(
         page.goto(f"{server.base}/training/moving")
         expect(page.locator('[data-fact="state"]')).to_have_text("stopped")
         expect(page.locator("#environment")).to_be_visible()
+
+        def sizes() -> list[str]:
+            page.reload()
+            return page.locator("#checkpoints ~ table td").all_inner_texts()
+
+        assert all(size.endswith("iB") for size in until(sizes, what="sizes of checkpoints"))
     ended = json.loads((site.state / "training/runs/moving/ended.json").read_text())
     assert ended["state"] == "stopped"
 
 
 def test_a_form_of_another_page_does_nothing(tmp_path: Path, browser: Browser) -> None:
-    from tests.support.page import recorded_training
-
     recorded_training(tmp_path, "quiet", 5)
     with PageServer(tmp_path, "--allow-actions", "--interval=0") as server:
         page = server.opened(browser)

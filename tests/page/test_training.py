@@ -75,9 +75,7 @@ def test_points_that_are_recorded_meanwhile_appear(
     with (folder / "metrics.jsonl").open("a") as file:
         for step in (6, 7, 8):
             file.write(json.dumps({"step": step, "loss": 1.5, "time": 1_790_000_000 + step}) + "\n")
-    page.wait_for_function(
-        "document.querySelector('[data-series=loss] .plot').dataset.points === '8'"
-    )
+    expect(page.locator('[data-series="loss"] .plot')).to_have_attribute("data-points", "8")
     expect(page.locator('[data-fact="step"]')).to_have_text("8 of 1,000")
 
 

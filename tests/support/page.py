@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.support.runner import REPOSITORY, start
-from tests.support.until import until
 
 CHROMIUM = "/usr/bin/chromium"
 PATIENCE_MS = 60_000.0  # a busy two-core machine
@@ -141,6 +140,3 @@ def play(state: Path, file: Path, *words: str) -> int:
 
 def no_overflow(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
-
-
-__all__ = ["PageServer", "chromium", "no_overflow", "play", "recorded_training", "until"]

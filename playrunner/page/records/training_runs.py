@@ -140,7 +140,8 @@ class TrainingRuns:
         path = record.folder / "metrics.jsonl"
         job, ending = record.job(), record.ending()
         state = str(ending.get("state") or "")
-        if seen is not None and (not state or seen.state in ("running", "stopping")):
+        # What was seen before the run ended says nothing, unless it was launched again elsewhere
+        if seen and (not state or _number(seen.job.get("created")) > _number(ending.get("time"))):
             state = seen.state
         cause = ending.get("cause")
         reason = (

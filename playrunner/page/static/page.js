@@ -46,14 +46,14 @@
     };
   };
 
-  const layout = () => {
+  const layout = (name) => {
     const style = getComputedStyle(document.documentElement);
     const line = style.getPropertyValue("--line").trim(), text = style.getPropertyValue("--quiet").trim();
     return {
       margin: { l: 56, r: 12, t: 8, b: 36 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { color: text, size: 12 }, showlegend: runs.length > 1, legend: { orientation: "h" }, hovermode: "x unified",
       xaxis: { gridcolor: line, zeroline: false, title: { text: axis.value === "t" ? "" : "step" } },
-      yaxis: { gridcolor: line, zeroline: false, type: log.checked ? "log" : "linear", exponentformat: "SI" },
+      yaxis: { gridcolor: line, zeroline: false, type: log.checked ? "log" : "linear", exponentformat: name === "lr" ? "e" : "SI" },
       hoverlabel: { bgcolor: style.getPropertyValue("--raised").trim() }, ...marked(),
     };
   };
@@ -64,7 +64,7 @@
       const data = traces(figure.dataset.series), plot = figure.querySelector(".plot");
       figure.hidden = !data.length;
       if (!data.length) return;
-      Plotly.react(plot, data, layout(), { responsive: true, displaylogo: false, displayModeBar: false });
+      Plotly.react(plot, data, layout(figure.dataset.series), { responsive: true, displaylogo: false, displayModeBar: false });
       const last = data[data.length - 1].y;
       plot.setAttribute("aria-label", `${figure.querySelector("figcaption").textContent}: ${last.length} points, from ${last[0]} to ${last[last.length - 1]}`);
       plot.dataset.points = String(last.length);

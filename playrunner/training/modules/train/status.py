@@ -30,7 +30,7 @@ class Status(Probe):
                 "keeper": dict,
                 "metrics": [dict],
                 "checkpoints": [str],
-                "checkpoint_bytes": {"*": int},
+                "checkpoint_bytes": dict,
                 "processes": int,
                 "log_bytes": int,
                 "guard": [dict],
