@@ -4,6 +4,7 @@ people's tools."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,6 +104,15 @@ def test_the_trainium_variant(aws: PretendAws, inventory: Path, tmp_path: Path) 
         _is_safe(operator)
 
     _runbook(aws, tmp_path, ("eks-trainium", str(inventory)), agrees)
+
+
+def test_account_caller_and_region_are_shown(
+    aws: PretendAws, inventory: Path, tmp_path: Path
+) -> None:
+    operator = Operator(aws, tmp_path, ("eks-cpu", str(inventory)))
+    shown = operator.invoke("preflight.check", "--roles", "eks")
+    assert shown.code == 0, shown.out + shown.err
+    assert re.search(r"account 123456789012, arn:aws:\S+, us-[a-z]+-\d", shown.out + shown.err)
 
 
 def test_the_cpu_variant(aws: PretendAws, inventory: Path, tmp_path: Path) -> None:

@@ -35,8 +35,9 @@ def test_images_have_a_repository_in_artifact_registry_that_goes_with_the_rest(
     step = "artifact_registry : artifact registry repository"
     assert operator.results("artifact-registry.create")[step] == "changed"
     assert operator.results("artifact-registry.create")[step] == "ok"
-    (repository,) = gcp.gcloud("artifacts", "repositories", "list", "--location", "us-central1")
-    assert repository["format"] == "DOCKER" and repository["name"].endswith("/drill")
+    repository = gcp.get("v1/projects/{p}/locations/us-central1/repositories/drill")
+    assert repository["format"] == "DOCKER"
+    assert repository["labels"]["playrunner-cluster"] == "drill"
     foreseen = operator.invoke("nccl-image.push", "--images", "gpt2-elastic", "--check")
     assert "AWS" not in foreseen.out + foreseen.err, foreseen.out + foreseen.err
     assert "us-central1-docker.pkg.dev" in foreseen.out

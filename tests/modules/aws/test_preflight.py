@@ -36,13 +36,6 @@ def test_a_plan_above_the_limit_is_not_begun_where_nobody_can_be_asked(stage: Aw
     assert foreseen.code == 0, foreseen.messages
 
 
-def test_account_caller_and_region_are_shown(stage: AwsStage) -> None:
-    run = preflight(stage, cluster=CLUSTER)
-    assert run.code == 0, run.messages
-    (line,) = [line for line in run.text.splitlines() if "account " in line]
-    assert "123456789012" in line and told(run)["arn"] in line and "us-west-2" in line
-
-
 def test_a_plan_that_can_be_carried_out_has_a_price_and_takes_little_time(stage: AwsStage) -> None:
     machine = {"name": "door", "type": "t3.large", "disk_gib": 100, "public_addresses": 1}
     lustre = {
