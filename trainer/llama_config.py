@@ -12,7 +12,8 @@ def llama_config(model: Model, end: int) -> Any:
     """As transformers has it; `end` is the mark between texts."""
     from transformers import LlamaConfig
 
-    return LlamaConfig(
+    settings: Any = LlamaConfig  # its types do not know all that it takes
+    return settings(
         vocab_size=model.vocab_size,
         hidden_size=model.width,
         intermediate_size=model.mlp_width or 4 * model.width,
@@ -23,7 +24,7 @@ def llama_config(model: Model, end: int) -> Any:
         rms_norm_eps=model.norm_eps,
         initializer_range=model.initializer_range,
         tie_word_embeddings=model.tied_embeddings,
-        rope_parameters=_rope_parameters(model),  # type: ignore[arg-type]
+        rope_parameters=_rope_parameters(model),
         bos_token_id=end,
         eos_token_id=end,
         pad_token_id=end,

@@ -7,10 +7,13 @@ profile. A service that fails later is given up with one line: training goes on.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
+import secrets
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +24,7 @@ from trainer.errors import BadInput
 
 _LIBRARIES = {"tensorboard": "tensorboard", "wandb": "wandb", "mlflow": "mlflow"}
 _EXTRAS = {"tensorboard": "train", "wandb": "wandb", "mlflow": "mlflow"}
+_MOST_PARAMS = 100  # of MLflow in one call
 _IDS = "trackers.json"  # in the output folder: which run of each service a resumed one goes on in
 
 
@@ -114,9 +118,8 @@ class _Wandb:
 
     def __init__(self, train: Train, output: Path) -> None:
         os.environ.setdefault("WANDB_SILENT", "true")  # its lines would stand among the run's
-        import wandb
-
-        identity = _identity(output, self.name) or wandb.util.generate_id()
+        wandb: Any = importlib.import_module("wandb")
+        identity = _identity(output, self.name) or secrets.token_hex(4)
         self._run: Any = wandb.init(
             project=train.log.project,
             name=_run_name(output),
@@ -143,10 +146,11 @@ class _Mlflow:
         if not os.environ.get("MLFLOW_TRACKING_URI"):
             # A store of files, which newer libraries have to be asked for
             os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
-        from mlflow.tracking import MlflowClient
-
+        mlflow: Any = importlib.import_module("mlflow")
+        entities: Any = importlib.import_module("mlflow.entities")
+        self._metric, self._param = entities.Metric, entities.Param
         address = os.environ.get("MLFLOW_TRACKING_URI") or (output / "mlruns").resolve().as_uri()
-        self._client: Any = MlflowClient(tracking_uri=address)
+        self._client: Any = mlflow.MlflowClient(tracking_uri=address)
         self._id = _identity(output, self.name)
         if self._id:
             self._client.update_run(self._id, status="RUNNING")
@@ -158,16 +162,13 @@ class _Mlflow:
         run = self._client.create_run(experiment, run_name=_run_name(output))
         self._id = run.info.run_id
         _keep_identity(output, self.name, self._id)
-        for key, value in _flat(asdict(train)):
-            self._client.log_param(self._id, key, str(value)[:500])
+        settings = [self._param(key, str(value)[:500]) for key, value in _flat(asdict(train))]
+        for first in range(0, len(settings), _MOST_PARAMS):
+            self._client.log_batch(self._id, params=settings[first : first + _MOST_PARAMS])
 
     def write(self, values: Mapping[str, float], step: int) -> None:
-        import time
-
-        from mlflow.entities import Metric
-
         now = int(time.time() * 1000)
-        metrics = [Metric(key, float(value), now, step) for key, value in values.items()]
+        metrics = [self._metric(key, float(value), now, step) for key, value in values.items()]
         self._client.log_batch(self._id, metrics=metrics)
 
     def close(self, failed: bool) -> None:

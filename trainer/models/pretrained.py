@@ -84,8 +84,9 @@ class _Safetensors(Mapping[str, Tensor]):
     def __init__(self, files: list[Path]) -> None:
         from safetensors import safe_open
 
-        opened: list[Any] = [safe_open(file, "pt") for file in files]  # type: ignore[no-untyped-call]
-        self._holders = {name: file for file in opened for name in file.keys()}  # noqa: SIM118
+        opened: Any = safe_open  # without types
+        handles: list[Any] = [opened(file, "pt") for file in files]
+        self._holders: dict[str, Any] = {name: file for file in handles for name in file.keys()}  # noqa: SIM118
 
     def __getitem__(self, name: str) -> Tensor:
         tensor: Tensor = self._holders[name].get_tensor(name)

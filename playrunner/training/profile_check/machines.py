@@ -91,8 +91,8 @@ def _groups(scope: Scope) -> Iterator[Group]:
             yield Group(name, str(each.get("machine_type") or ""), most or None)
     kind = str(value_of(scope, "instance_type", ""))
     if kind:
-        most = int(value_of(scope, "train_autoscaled_nodes", 0))
-        yield Group("instance_type", kind, most or None)
+        coming = int(value_of(scope, "train_autoscaled_nodes", 0))
+        yield Group("instance_type", kind, coming or None)
 
 
 def _mappings(values: Any) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from playrunner.training.profile_check.machines import Machines, device_of
 from trainer import errors as trainer_errors
 from trainer.config import Profile, Train
 from trainer.memory import parameter_count
-from trainer.validate import accumulation, check, sequence_length
+from trainer.validate import check, sequence_length
 
 
 def node_counts(profile: Profile, nodes: int = 0) -> list[int]:
@@ -46,10 +46,9 @@ def sizes(profile: Profile) -> Finding:
 def batches(profile: Profile, counts: list[int], processes: int) -> Finding:
     """The global batch has to come out even at every number of nodes."""
     train, bad = profile.train, []
-    shares = []
     for nodes in counts:
         try:
-            shares.append((nodes, accumulation(train, nodes * processes)))
+            check(profile, nodes * processes)
         except trainer_errors.TrainerError:
             bad.append(nodes)
     if bad:
@@ -66,9 +65,11 @@ def batches(profile: Profile, counts: list[int], processes: int) -> Finding:
             if len(counts) > 1
             else f"set train.batch_size={fitting} or change train.device_batch_size",
         )
+    parts = train.batch_size // train.device_batch_size
     text = "; ".join(
-        f"{nodes} nodes: {train.device_batch_size} x {nodes * processes} processes x {turns}"
-        for nodes, turns in (shares if len(shares) < 3 else [shares[0], shares[-1]])
+        f"{nodes} nodes: {train.device_batch_size} x {nodes * processes} processes x"
+        f" {-(-parts // (nodes * processes))}"
+        for nodes in dict.fromkeys((counts[0], counts[-1]))
     )
     return Finding("batch", OK, f"{train.batch_size} samples a step; {text}")
 

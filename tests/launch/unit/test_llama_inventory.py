@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from playrunner.run.run import open_inventory
 from playrunner.training.environment.variable import Variable
 from playrunner.training.inventory_scope import scope_of, value_of
 from tests.launch.unit.cluster.facts.guides import INVENTORIES
+from tests.support import runner
 
 
 def value(name: str, *extra: str) -> Any:
@@ -56,3 +58,12 @@ def test_the_hub_s_token_comes_from_the_environment_and_becomes_a_secret(
     assert environment == {"HF_TOKEN": "hf_notreal"}
     variable = Variable("HF_TOKEN", environment["HF_TOKEN"], "", "inventory")
     assert variable.secret and "hf_notreal" not in repr(variable) and variable.shown == "(hidden)"
+
+
+def test_without_a_token_the_story_ends_before_anything_is_asked_of_a_cloud(tmp_path: Path) -> None:
+    words = ("play", "playbooks/train-on-eks-llama.yaml", "--inventory", "eks-llama", "--json")
+    done = runner.finish(runner.start(*words, state=tmp_path, HF_TOKEN=""))
+    assert done.code == 2, done.text
+    (failed,) = [each for each in done.data["results"] if each["status"] == "failed"]
+    assert failed["step"] == "token of the hub" and "set HF_TOKEN" in failed["values"]["msg"]
+    assert {each["module"] for each in done.data["results"]} == {"play.assert"}
