@@ -45,6 +45,11 @@ class StageRequest:
     compiled: bool = False  # the profile's graphs are compiled into folders of the claim
 
     @property
+    def shown_source(self) -> str:
+        """Without what a signed address is signed with, which is a secret."""
+        return self.source if self.is_folder else self.source.partition("?")[0]
+
+    @property
     def is_folder(self) -> bool:
         """A folder of this machine."""
         return "://" not in self.source

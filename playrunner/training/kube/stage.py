@@ -54,7 +54,7 @@ def stage(request: StageRequest, overrides: tuple[str, ...], options: Options) -
     files, size = result.get("files", 0), result.get("bytes", 0)
     word = "staged" if result.get("changed") else "complete already"
     return tell(
-        {"into": request.into, "source": request.source, **result},
+        {"into": request.into, "source": request.shown_source, **result},
         code,
         job.title,
         options,

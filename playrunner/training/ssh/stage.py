@@ -92,7 +92,7 @@ def _tell(request: StageRequest, outcomes: dict[str, Outcome], options: Options)
         print_json(
             {
                 "into": request.into,
-                "source": request.source,
+                "source": request.shown_source,
                 "state": "failed" if failed else "finished",
                 "changed": changed,
                 "folder": first.get("folder", ""),
@@ -128,5 +128,5 @@ def _tell_checked(request: StageRequest, targets: dict[str, str], options: Optio
         print_json({"state": "checked", "into": request.into, "hosts": targets})
         return 0
     for host, target in targets.items():
-        print(f"{host}: would stage {request.title or request.source} to {target}")
+        print(f"{host}: would stage {request.title or request.shown_source} to {target}")
     return 0
