@@ -211,7 +211,7 @@ def test_graphs_are_compiled_before_training_and_a_failed_one_stops_the_story(
         2,
         0,
     )
-    assert len(list((caches / "default_0").glob("*.neff"))) == 2
+    assert len(list((caches / "bert-large-smoke_0").glob("*.neff"))) == 2
     assert max(cluster.recorded("bert-large-smoke-precompile")) == 10, (
         "ten steps are enough, whatever the profile says"
     )
