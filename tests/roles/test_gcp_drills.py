@@ -95,7 +95,8 @@ def world(moving_gcp: PretendGcp, tmp_path: Path) -> Iterator[GcpDrill]:
 
 
 def _chosen(count: int) -> Iterator[int]:
-    for number in range((EVERY + 1) // 2, count + 1, EVERY):
+    first = min(EVERY + 1, count + 1) // 2  # at least one, from the middle
+    for number in range(first, count + 1, EVERY):
         print(f"{number} of {count}", flush=True)  # pytest -s shows how far it is
         yield number
 
