@@ -13,7 +13,7 @@ AWS_CLI := .venv-aws/.ready
 CLOUD := tests/modules/aws tests/modules/gcp tests/leftovers tests/roles
 IMAGES := tests/images tests/modules/image
 CLUSTER := tests/kube $(wildcard tests/sandbox/kube/test_controllers*.py tests/sandbox/kube/test_kubelet*.py tests/sandbox/kube/test_operators*.py)
-APART := tests/trainer tests/launch/end_to_end tests/fuzz $(CLOUD) $(IMAGES) $(CLUSTER)
+APART := tests/trainer tests/launch/end_to_end tests/page tests/fuzz tests/differential $(CLOUD) $(IMAGES) $(CLUSTER)
 COVERED ?= $(addprefix --ignore ,$(APART))
 FUZZ_INPUTS ?= 20000
 export FUZZ_SEED
@@ -21,8 +21,8 @@ LAUNCH ?= tests/launch/end_to_end tests/roles/test_gcp_training.py
 # What holds for any API server, and is asked of a real one, too.
 KUBE := tests/sandbox/kube/test_conformance.py tests/modules/k8s tests/kube
 
-.PHONY: quickstart test test-coverage test-differential test-ansible test-trainer test-launch test-cloud test-images test-cluster test-kube fuzz drills lint bench bench-launch \
-  bench-trainer bench-aws bench-kube kube-assets trainer-ready packages kube-packages image-packages clean
+.PHONY: quickstart test test-coverage test-differential test-ansible test-trainer test-launch test-cloud test-images test-cluster test-kube test-page fuzz drills lint bench bench-launch \
+  bench-trainer bench-aws bench-kube bench-page page-picture kube-assets trainer-ready packages kube-packages image-packages page-packages clean
 
 quickstart: $(TRAINS) packages  ## set up, and train GPT-2 with DeepSpeed ZeRO-1 on two SSH nodes of this machine
 	$(RUN) invoke train.launch --profile gpt2-micro-smoke --nodes 2 --launcher deepspeed --set train.strategy.name=deepspeed
@@ -49,6 +49,9 @@ test-cluster: $(READY) packages kube-packages  ## the sandbox's cluster, and eve
 test-kube: $(READY) packages kube-packages  ## the Kubernetes suite once more, on a real kube-apiserver
 	assets="$$($(MAKE) -s kube-assets)" && KUBEBUILDER_ASSETS="$$assets" PLAYRUNNER_TEST_KUBE=real $(RUN) pytest -n 2 $(KUBE)
 
+test-page: $(READY) $(TRAINS) packages page-packages  ## the page in a real Chromium, with a run on two nodes
+	$(RUN) pytest tests/page
+
 fuzz: $(READY)  ## mutated files, replies and answers on every surface; FUZZ_INPUTS=200000 takes hours, FUZZ_SEED=7 starts elsewhere
 	FUZZ_INPUTS=$(FUZZ_INPUTS) $(RUN) pytest -q -n 2 tests/fuzz $(if $(FUZZ_SEED),--hypothesis-seed $(FUZZ_SEED))
 
@@ -61,8 +64,8 @@ test-trainer: $(TRAINER_READY)  ## the trainer, with real processes that train; 
 test-launch: $(READY) $(TRAINS) packages  ## training across nodes: real sshd, real processes, real faults; takes some minutes
 	$(RUN) pytest -n 3 --dist loadfile $(LAUNCH)
 
-test-differential: $(READY) packages  ## the same playbooks by ansible-core, side by side instead of recorded
-	PLAYRUNNER_DIFFERENTIAL=live $(RUN) pytest tests/differential -n 2
+test-differential: $(READY) packages  ## playbooks against what ansible-core made of them; PLAYRUNNER_DIFFERENTIAL=live runs it beside them
+	$(RUN) pytest tests/differential -n 2
 
 test-ansible: $(READY) packages  ## ansible-core's own integration targets, by both; needs root; TARGETS="copy file" takes some
 	$(RUN) tests.ansible_suite $(TARGETS)
@@ -87,6 +90,12 @@ bench-aws: $(READY)  ## calls and seconds to make, make again and tear down a cl
 bench-kube: $(READY) kube-packages  ## 200 objects, against kubectl apply of the same files
 	$(RUN) benchmarks.kube
 
+bench-page: $(READY) page-packages  ## the page with 1,000 runs, and a run with 10,000 results, in Chromium
+	$(RUN) benchmarks.page
+
+page-picture: $(READY) page-packages  ## docs/page.png, the picture of the page in the README
+	$(RUN) benchmarks.page_picture docs/page.png
+
 bench-trainer: $(TRAINS)  ## the trainer against a hand-written loop, on this machine's CPU
 	OMP_NUM_THREADS=1 $(RUN) benchmarks.trainer_cpu
 
@@ -102,7 +111,7 @@ $(READY): $(RUNS)
 	touch $@
 
 $(TRAINS): $(RUNS)
-	$(RUN) pip install -q -e ".[train]"
+	$(RUN) pip install -q -e ".[train,sandbox]"
 	touch $@
 
 $(TRAINER_READY): $(READY) $(TRAINS)
@@ -138,6 +147,9 @@ kube-packages:  ## kubectl, and names for the sandbox's pods
 
 image-packages:  ## a builder of images, a registry, and somebody to look into it
 	$(call install,buildah:buildah skopeo:skopeo docker-registry:docker-registry)
+
+page-packages:  ## a browser to test the page with
+	$(call install,chromium:chromium)
 
 clean:
 	-$(RUN) invoke sandbox.down

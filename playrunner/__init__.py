@@ -3,6 +3,7 @@
 The map of the package, top layer first. A line may import the lines below it, never one above
 (`[tool.importlinter]` in pyproject.toml; `make lint` checks it).
 
+page        runs, training, clusters and money in a browser, and reports as one HTML file
 training    launch, watch and diagnose training runs, over SSH and on Kubernetes
 modules     what a step can name: one file per module, in a folder per kind (host, play, aws, ...)
 commands    the commands a user types, one file per group

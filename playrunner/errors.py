@@ -72,6 +72,10 @@ class BadSetting(BadInput):
         )
 
 
+class RunRefused(BadInput):
+    """A setting without which no step of a run can work: credentials, or whose things to make."""
+
+
 class StepFailed(PlayrunnerError):
     """A step failed."""
 

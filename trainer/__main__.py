@@ -76,6 +76,9 @@ def _check(profile: object, output: Path) -> None:
             f"the environment's WORLD_SIZE is {os.environ['WORLD_SIZE']!r}, not a number"
         ) from None
     check(profile, world_size)
+    from trainer.loop.trackers import check_trackers
+
+    check_trackers(profile.train)
     stores = {
         "checkpoint.upload": profile.train.checkpoint.upload,
         "checkpoint.resume": profile.train.checkpoint.resume,

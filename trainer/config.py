@@ -23,11 +23,27 @@ class Launch:
     )
     min_nodes: int = 0  # elastic runs go on with this many; 0 is not elastic
     max_nodes: int = 0  # and grow to this many
-    max_restarts: int = 3  # fewer and one unlucky node ends an elastic run
+    # How often a run whose process failed starts again from its newest checkpoint, whatever the
+    # launcher; bad input and a loss that is no number are not tried again
+    max_restarts: int = 3
+    restarts_per_hour: int = 6  # and within any hour; the pauses before them grow from 2 to 120 s
     resources: dict[str, Any] = field(
         default_factory=dict
     )  # per node, in the cluster's own words: nvidia.com/gpu: 8
     environment: dict[str, str] = field(default_factory=dict)  # extra variables for every process
+
+
+@dataclass(frozen=True)
+class RopeScaling:
+    """Llama's rotary positions stretched beyond the context they were trained for."""
+
+    kind: Literal["none", "linear", "llama3"] = "none"  # llama3: that of Llama 3.1 and later
+    factor: float = 1.0  # how many times longer
+    # llama3: dimensions that turn less often than the first within original_context are stretched,
+    # those that turn more often than the second are not
+    low_frequency: float = 1.0
+    high_frequency: float = 4.0
+    original_context: int = 8192
 
 
 @dataclass(frozen=True)
@@ -49,6 +65,7 @@ class Model:
     tied_embeddings: bool = True  # the output projection is the token embedding (Llama: not)
     bias: bool = True  # GPT-2 without biases is a little faster; exported with zeros
     rope_base: float = 10000.0  # Llama's rotary base
+    rope_scaling: RopeScaling = RopeScaling()  # Llama's
     # Scores in fp32, scaled by layer number too: steadier in fp16, without flash attention
     upcast_attention: bool = False
     inputs: int = 784  # mlp: a 28 x 28 picture
@@ -194,7 +211,12 @@ class Log:
     first_step: bool = True  # the first loss says whether initialisation is sane
     # The guides' own lines, for their parsers
     style: Literal["plain", "fsdp", "bert", "mistral", "elastic", "cpu"] = "plain"
-    tensorboard: bool = False  # event files in <output>/tensorboard; importing it takes a second
+    tensorboard: bool = False  # the same as tensorboard in `to`
+    # Where metrics go beside <output>/metrics.jsonl: event files in <output>/tensorboard; Weights &
+    # Biases; MLflow (<output>/mlruns, or the server of MLFLOW_TRACKING_URI). Tokens come from the
+    # environment.
+    to: tuple[Literal["tensorboard", "wandb", "mlflow"], ...] = ()
+    project: str = "playrunner"  # wandb's project, MLflow's experiment
     activations: bool = False  # GPT-2 attention score extremes; an extra pass on logged steps
     progress: bool = True  # a bar, when standard error is a terminal
 
@@ -206,6 +228,11 @@ class Guard:
     spike_factor: float = 0.0
     # Steps in the recent mean; checking reads the loss every step, which a GPU feels
     spike_window: int = 50
+    # What is only reported, in the log, the metrics and train.status; 0 is off
+    alert_factor: float = 2.0  # a loss over this many times the recent mean
+    gradient_factor: float = 10.0  # a norm over this many times the recent median
+    stall_seconds: float = 20.0  # without a batch, or without progress
+    slow_factor: float = 2.0  # a rank that works this many times longer than the others
 
 
 @dataclass(frozen=True)
@@ -222,6 +249,7 @@ class Evaluate:
 class Train:
     steps: int = 400_000  # optimizer steps in all, resumed ones counted
     epochs: float = 0.0  # stop after this many passes, if sooner than `steps`; 0 is by steps alone
+    minutes: float = 0.0  # end well after so long, counted from each start; 0 is by steps alone
     seed: int = 21
     batch_size: int = 512  # samples per optimizer step over all ranks; accumulation follows from it
     device_batch_size: int = 8  # samples a process holds at once

@@ -1,19 +1,26 @@
-"""`python -m trainer.export RUN-or-CHECKPOINT DIR`: a checkpoint as a folder that `from_pretrained`
-loads."""
+"""`python -m trainer.export RUN-or-CHECKPOINT DIR`: a checkpoint as a folder that
+`AutoModelForCausalLM` and `AutoTokenizer` load: safetensors, configuration, tokenizer."""
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 from trainer.checkpoint.checkpoint import read_state
-from trainer.checkpoint.manifest import damage
+from trainer.checkpoint.manifest import MARKER, damage
+from trainer.checkpoint.run_folder import Entry, in_order
 from trainer.config import Model, Profile
 from trainer.errors import BadInput, TrainerError
 from trainer.profile import from_plain
+
+DESCRIPTION = "exported.json"  # written last; names the checkpoint it was made from
+RESULT = "result "  # how the line with the outcome begins
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -30,32 +37,97 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         checkpoint = find_checkpoint(Path(options.source))
-        export(checkpoint, Path(options.target), options.trust)
+        result = export_to(checkpoint, Path(options.target), options.trust)
     except TrainerError as error:
         print(f"trainer.export: {error}", file=sys.stderr)
         return error.exit_code
-    print(f"{checkpoint} -> {options.target}")
+    word = "->" if result["changed"] else "is already in"
+    print(f"{checkpoint} {word} {options.target}")
+    print(RESULT + json.dumps(result))
     return 0
+
+
+def export_to(checkpoint: Path, target: Path, trust: bool = False) -> dict[str, Any]:
+    """Export into a folder that is replaced as a whole; the same checkpoint again changes
+    nothing."""
+    origin = hashlib.sha256((checkpoint / MARKER).read_bytes()).hexdigest()
+    summary = {"to": str(target), "checkpoint": checkpoint.name, "origin": origin}
+    earlier = _description(target)
+    if earlier and earlier.get("origin") == origin and _is_whole(target, earlier):
+        return {**summary, "changed": False, "files": earlier["files"]}
+    if target.exists() and not earlier and (not target.is_dir() or any(target.iterdir())):
+        raise BadInput(f"{target}: exists and is no earlier export; choose another folder")
+    draft = target.with_name(f".{target.name}.partial")
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        export(checkpoint, draft, trust)
+        sizes = {
+            str(path.relative_to(draft)): path.stat().st_size
+            for path in sorted(draft.rglob("*"))
+            if path.is_file()
+        }
+        (draft / DESCRIPTION).write_text(json.dumps({**summary, "files": sizes}, indent=1) + "\n")
+        if target.exists():
+            shutil.rmtree(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft.rename(target)
+    except OSError as error:
+        raise BadInput(f"{target}: cannot be written: {error.strerror}") from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return {**summary, "changed": True, "files": sizes}
 
 
 def export(checkpoint: Path, target: Path, trust: bool = False) -> None:
     """Write the checkpoint's model; the vocabulary without its padding."""
     profile = from_plain(read_state(checkpoint).get("profile") or {})
-    tensors = _unpadded(read_tensors(checkpoint, profile, trust), profile.train.model.vocab_size)
     if profile.train.model.kind == "mlp":
-        import torch
+        from safetensors.torch import save_file
 
+        tensors = read_tensors(checkpoint, profile, trust)
         target.mkdir(parents=True, exist_ok=True)
-        torch.save(tensors, target / "model.pth")
+        save_file({name: each.contiguous() for name, each in tensors.items()}, target / _WEIGHTS)
         return
-    model = _transformers_model(profile.train.model)
+    model, tokenizer = usable(checkpoint, profile, trust)
+    model.save_pretrained(target, safe_serialization=True)
+    if tokenizer is None:
+        print(f"{checkpoint}: no tokenizer fits its vocabulary: none is exported", file=sys.stderr)
+    else:
+        tokenizer.save_pretrained(target)
+
+
+_WEIGHTS = "model.safetensors"
+
+
+def usable(checkpoint: Path, profile: Profile, trust: bool = False) -> tuple[Any, Any]:
+    """The model and the tokenizer as transformers has them."""
+    try:
+        import transformers
+    except ImportError:
+        raise BadInput(
+            'this needs the transformers library: pip install "playrunner[train]"'
+        ) from None
+    from trainer.data.exported_tokenizer import end_of, tokenizer_of
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    tensors = _unpadded(read_tensors(checkpoint, profile, trust), profile.train.model.vocab_size)
+    tokenizer = tokenizer_of(profile, checkpoint)
+    model = _transformers_model(profile.train.model, end_of(profile, tokenizer))
     missing, unexpected = model.load_state_dict(tensors, strict=False)
     tied = {"lm_head.weight", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}
     absent = [name for name in missing if name not in tied and not name.endswith("bias")]
     if absent or unexpected:
         raise BadInput(f"{checkpoint}: does not fit the model: lacks {absent}, adds {unexpected}")
     model.tie_weights()
-    model.save_pretrained(target)
+    if tokenizer is not None and hasattr(model, "generation_config") and model.can_generate():
+        model.generation_config = transformers.GenerationConfig(
+            bos_token_id=tokenizer.bos_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+            max_length=profile.train.model.context,
+        )
+    return model.eval(), tokenizer
 
 
 def read_tensors(checkpoint: Path, profile: Profile, trust: bool = False) -> dict[str, Any]:
@@ -99,13 +171,13 @@ def _unpadded(tensors: dict[str, Any], vocab_size: int) -> dict[str, Any]:
     }
 
 
-def _transformers_model(model: Model) -> Any:
+def _transformers_model(model: Model, end: int | None = None) -> Any:
+    end = model.vocab_size - 1 if end is None else end
     from transformers import (
         BertConfig,
         BertForPreTraining,
         GPT2Config,
         GPT2LMHeadModel,
-        LlamaConfig,
         LlamaForCausalLM,
     )
 
@@ -115,8 +187,9 @@ def _transformers_model(model: Model) -> Any:
             n_positions=model.context,
             n_embd=model.width,
             n_layer=model.layers,
-            bos_token_id=model.vocab_size - 1,
-            eos_token_id=model.vocab_size - 1,
+            bos_token_id=end,
+            eos_token_id=end,
+            pad_token_id=end,
             n_head=model.heads,
             n_inner=model.mlp_width or None,
             resid_pdrop=model.dropout,
@@ -131,21 +204,9 @@ def _transformers_model(model: Model) -> Any:
         _zero_biases(found)
         return found
     if model.kind == "llama":
-        return LlamaForCausalLM(
-            LlamaConfig(  # type: ignore[call-arg]  # its class has rope_theta, its stub has not
-                vocab_size=model.vocab_size,
-                hidden_size=model.width,
-                intermediate_size=model.mlp_width or 4 * model.width,
-                num_hidden_layers=model.layers,
-                num_attention_heads=model.heads,
-                num_key_value_heads=model.kv_heads or model.heads,
-                max_position_embeddings=model.context,
-                rms_norm_eps=model.norm_eps,
-                initializer_range=model.initializer_range,
-                tie_word_embeddings=model.tied_embeddings,
-                rope_theta=model.rope_base,
-            )
-        )
+        from trainer.llama_config import llama_config
+
+        return LlamaForCausalLM(llama_config(model, end))
     return BertForPreTraining(
         BertConfig(
             vocab_size=model.vocab_size,
@@ -170,13 +231,32 @@ def _zero_biases(model: Any) -> None:
 
 
 def find_checkpoint(source: Path) -> Path:
-    """A run's newest complete checkpoint, or the one that is named."""
-    of_run = sorted((source / "checkpoints").glob("step-*"), reverse=True)
-    for path in of_run or [source]:
+    """The checkpoint that a run would resume from, or the one that is named."""
+    from trainer.checkpoint.manifest import read_origin
+
+    of_run = list((source / "checkpoints").glob("step-*"))
+    origins = {path: read_origin(path) for path in of_run}
+    ordered = in_order(Entry(path.name, origin) for path, origin in origins.items() if origin)
+    for path in [source / "checkpoints" / entry.name for entry in ordered] or [source]:
         if not (complaint := damage(path)):
             return path
-        print(f"{path}: passed over: {complaint}", file=sys.stderr)
+        print(f"checkpoint: {path}: passed over: {complaint}", file=sys.stderr)
     raise BadInput(f"{source}: no complete checkpoint there")
+
+
+def _description(target: Path) -> dict[str, Any] | None:
+    try:
+        value = json.loads((target / DESCRIPTION).read_text())
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) and isinstance(value.get("files"), dict) else None
+
+
+def _is_whole(target: Path, description: dict[str, Any]) -> bool:
+    return all(
+        (target / name).is_file() and (target / name).stat().st_size == size
+        for name, size in description["files"].items()
+    )
 
 
 if __name__ == "__main__":

@@ -167,8 +167,8 @@ def _with_micro_batch(train: Train, world_size: int, chip: Chip, made: list[Deci
     sized_by_hand = train.strategy.activation_checkpointing or train.strategy.cpu_offload
     if train.model.kind not in _LANGUAGE_MODELS or sized_by_hand or train.precision == "fp16":
         return train
-    share, size = train.batch_size // world_size, train.device_batch_size
-    while share % (2 * size) == 0 and _fits(train, world_size, chip, 2 * size):
+    size, whole = train.device_batch_size, train.batch_size
+    while whole % (2 * size * world_size) == 0 and _fits(train, world_size, chip, 2 * size):
         size *= 2
     if size == train.device_batch_size:
         return train

@@ -19,11 +19,17 @@ def accumulation(train: Train, world_size: int) -> int:
     return train.batch_size // together
 
 
+def rounds(train: Train, world_size: int) -> int:
+    """Micro-batches per optimizer step on the ranks that take most of them."""
+    return -(-(train.batch_size // train.device_batch_size) // world_size)
+
+
 def check(profile: Profile, world_size: int) -> None:
     """Refuse settings that contradict one another or the number of processes."""
     train = profile.train
     _check_sizes(profile)
-    accumulation(train, world_size)
+    if not _shares_unevenly(profile, world_size):
+        accumulation(train, world_size)
     _check_model(train)
     _check_schedules(train)
     _check_strategy(train)
@@ -36,6 +42,19 @@ def padded_vocab(train: Train) -> int:
 
 def sequence_length(train: Train) -> int:
     return train.data.sequence or train.model.context
+
+
+def _shares_unevenly(profile: Profile, world_size: int) -> bool:
+    """An elastic run keeps its batch on any number of processes: its micro-batches are dealt out
+    in turn, and some ranks take one more than others. The loss is a mean over the whole batch,
+    whoever computes which part."""
+    train = profile.train
+    return (
+        profile.launch.min_nodes > 0
+        and train.strategy.name != "deepspeed"  # its engine counts the same number on every rank
+        and train.batch_size % train.device_batch_size == 0
+        and train.batch_size // train.device_batch_size >= world_size
+    )
 
 
 def _suggestion(given: int, together: int) -> int:
@@ -76,6 +95,14 @@ def _check_model(train: Train) -> None:
         raise BadInput(
             f"data.sequence {train.data.sequence} is longer than model.context {model.context}"
         )
+    scaling = model.rope_scaling
+    if scaling.kind != "none" and scaling.factor < 1:
+        raise BadInput(f"model.rope_scaling.factor {scaling.factor:g}: must be 1 or more")
+    if scaling.kind == "llama3" and scaling.high_frequency <= scaling.low_frequency:
+        raise BadInput(
+            f"model.rope_scaling.high_frequency {scaling.high_frequency:g} must be more than"
+            f" low_frequency {scaling.low_frequency:g}"
+        )
     if train.distill.teacher and model.kind != "gpt2":
         raise BadInput(f"distill.teacher needs model.kind gpt2, not {model.kind}")
 
@@ -88,6 +115,8 @@ def _check_schedules(train: Train) -> None:
         )
     if any(every < 1 for every, _ in train.checkpoint.schedule):
         raise BadInput("checkpoint.schedule: each `every` must be 1 or more")
+    if train.minutes < 0:
+        raise BadInput(f"minutes {train.minutes}: must be 0 or more")
     if train.steps < 1:
         raise BadInput(f"steps {train.steps}: must be 1 or more")
     if train.schedule.warmup_steps > (train.schedule.decay_steps or train.steps):

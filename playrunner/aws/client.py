@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from playrunner.aws.errors import NotReached, Throttled, boto_errors, final, problem
-from playrunner.aws.session import Account, AwsSettings, settings_of
+from playrunner.aws.session import ENDING, Account, AwsSettings, settings_of
 from playrunner.cloud.call_log import CallRecorder, logged_call
 from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.cloud.retry import Retry, RetryPolicy
@@ -22,6 +22,7 @@ from playrunner.cloud.shared_reads import SHARED_SECONDS
 __all__ = ["Account", "Aws", "AwsSettings", "settings_of"]
 
 RETRIES = RetryPolicy(attempts=9)
+NEW_SECONDS = 60.0  # how long a service may take to know a new thing everywhere
 
 
 class Aws:
@@ -37,6 +38,7 @@ class Aws:
         self.account_session, self.subject = account, subject
         self.call_log, self.sleep = call_log, sleep
         self.not_before = time.monotonic() - SHARED_SECONDS
+        self.last_change = ""  # the operation of the last change that was asked for
 
     @property
     def region(self) -> str:
@@ -74,7 +76,9 @@ class Aws:
                 if isinstance(failure, Refused) and failure.code in missing:
                     return None
                 retryable = isinstance(failure, (Throttled, Unanswered, NotReached))
-                if not retryable or retry.exhausted:
+                if not self._is_not_yet_known(operation, failure, retry) and (
+                    not retryable or retry.exhausted
+                ):
                     raise final(failure) from error
                 retry.wait()
                 self.refresh()
@@ -83,6 +87,7 @@ class Aws:
         """Send a change. With `token`, the argument that carries an idempotency token, it may be
         repeated; without one a lost answer raises Unanswered."""
         call = f"{service}.{operation}"
+        self.last_change = operation
         facts: dict[str, Any] = {"call": call, "subject": self.subject}
         if token:
             facts["token"] = arguments[token] = (
@@ -107,7 +112,20 @@ class Aws:
                 retryable = isinstance(failure, (Throttled, NotReached)) or (
                     repeatable and isinstance(failure, Unanswered)
                 )
-                if not retryable or retry.exhausted:
+                if not self._is_not_yet_known(operation, failure, retry) and (
+                    not retryable or retry.exhausted
+                ):
                     raise final(failure) from error
                 retry.wait()
                 self.refresh()
+
+    def _is_not_yet_known(self, operation: str, failure: Exception, retry: Retry) -> bool:
+        """Whether the call names a thing that was made or shown a moment ago, and that the service
+        does not know everywhere yet: the call has done nothing."""
+        return (
+            isinstance(failure, Refused)
+            and failure.not_found
+            and not operation.startswith(ENDING)
+            and retry.seconds < NEW_SECONDS
+            and self.account_session.has_seen(str(failure), NEW_SECONDS)
+        )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from playrunner.aws.answers import unreadable
 from playrunner.cloud.resource import Refused, Unanswered
-from playrunner.errors import BadInput, HostUnreachable
+from playrunner.errors import HostUnreachable, RunRefused
 
 _THROTTLED = (
     "Throttl",
@@ -36,17 +38,28 @@ _IN_USE = (
     "HasDependency",
 )
 _NOT_FOUND = ("NotFound", "NoSuch", ".Malformed")
-_DENIED = (
-    "AccessDenied",
-    "UnauthorizedOperation",
+_DENIED = ("AccessDenied", "UnauthorizedOperation", "OptInRequired")
+# The credentials themselves, whatever they may do.
+_EXPIRED = ("ExpiredToken", "RequestExpired", "TokenRefreshRequired")
+_NOT_VALID = (
     "AuthFailure",
     "InvalidClientTokenId",
-    "ExpiredToken",
+    "InvalidAccessKeyId",
     "UnrecognizedClient",
     "SignatureDoesNotMatch",
     "InvalidSignature",
-    "OptInRequired",
 )
+# What a policy calls a service, where boto3 calls it otherwise.
+PREFIXES = {
+    "efs": "elasticfilesystem",
+    "elbv2": "elasticloadbalancing",
+    "elb": "elasticloadbalancing",
+    "resourcegroupstaggingapi": "tag",
+    "service-quotas": "servicequotas",
+}
+
+
+_LOG_IN = 'log in (for example "aws sso login") or set aws_profile in the inventory'
 
 
 class Throttled(Refused):
@@ -64,24 +77,7 @@ def problem(error: Exception, service: str, operation: str) -> Exception:
 
     what = f"{service}.{operation}"
     if isinstance(error, boto.ClientError):
-        code = str(error.response.get("Error", {}).get("Code", ""))
-        status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
-        text = f"{what}: {code}: {error.response.get('Error', {}).get('Message', '')}"
-        if any(word in code for word in _THROTTLED) or any(words in text for words in _NOT_YET):
-            return Throttled(text, code)
-        if "Insufficient" in code or code == "UnfulfillableCapacity":
-            return Refused(text, code)  # EC2 says so with a 500, and has done nothing
-        if status >= 500 and status != 501:
-            return Unanswered(text)
-        if any(word in code for word in _DENIED):
-            text += "; the permissions needed are in docs/aws-permissions.md"
-        return Refused(
-            text,
-            code,
-            in_use=any(word in code for word in _IN_USE),
-            already=any(word in code for word in _ALREADY),
-            not_found=any(word in code for word in _NOT_FOUND),
-        )
+        return _refusal(error, service, what)
     if isinstance(error, (boto.EndpointConnectionError, boto.ConnectTimeoutError)):
         return NotReached(f"{what}: AWS does not answer: {error}")
     if isinstance(error, (boto.ConnectionClosedError, boto.ReadTimeoutError, boto.HTTPClientError)):
@@ -96,15 +92,41 @@ def problem(error: Exception, service: str, operation: str) -> Exception:
             boto.CredentialRetrievalError,
         ),
     ):
-        return BadInput(
-            f"AWS credentials are missing or expired: {error};"
-            ' log in (for example "aws sso login") or set aws_profile in the inventory'
-        )
+        return RunRefused(f"AWS credentials are missing or expired: {error}; {_LOG_IN}")
     if isinstance(error, ResponseParserError):
         return unreadable(service, operation, error)
     if isinstance(error, boto.ParamValidationError):
         return Refused(f"{what}: {error}", "ParamValidation")
     return Refused(f"{what}: {error}", type(error).__name__)
+
+
+def _refusal(error: Any, service: str, what: str) -> Exception:
+    """What a service answered instead of doing it."""
+    code = str(error.response.get("Error", {}).get("Code", ""))
+    status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    text = f"{what}: {code}: {error.response.get('Error', {}).get('Message', '')}"
+    if any(word in code for word in _THROTTLED) or any(words in text for words in _NOT_YET):
+        return Throttled(text, code)
+    if "Insufficient" in code or code == "UnfulfillableCapacity":
+        return Refused(text, code)  # EC2 says so with a 500, and has done nothing
+    if status >= 500 and status != 501:
+        return Unanswered(text)
+    for words, state in ((_EXPIRED, "have expired"), (_NOT_VALID, "are not valid")):
+        if any(word in code for word in words):
+            return RunRefused(
+                f"AWS credentials {state} ({code}); {_LOG_IN}, and run this again: what was"
+                " done so far is kept"
+            )
+    if any(word in code for word in _DENIED):
+        action = f"{PREFIXES.get(service, service)}:{error.operation_name}"
+        text += f"; it needs the permission {action} (docs/aws-permissions.md)"
+    return Refused(
+        text,
+        code,
+        in_use=any(word in code for word in _IN_USE),
+        already=any(word in code for word in _ALREADY),
+        not_found=any(word in code for word in _NOT_FOUND),
+    )
 
 
 def boto_errors() -> tuple[type[Exception], ...]:

@@ -7,7 +7,9 @@ playrunner.aws.client to decide.
 from __future__ import annotations
 
 import json
+import re
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +18,11 @@ from playrunner.aws.answers import bounded, checked, unreadable
 from playrunner.aws.errors import boto_errors
 from playrunner.cloud.extras import packages_of
 from playrunner.cloud.shared_reads import SharedReads
-from playrunner.errors import BadInput, PlayrunnerError
+from playrunner.errors import PlayrunnerError, RunRefused
+
+# What is not found by one of these is gone.
+ENDING = ("delete_", "release_", "terminate_", "detach_", "disassociate_", "revoke_", "remove_")
+_ID = re.compile(r"\b[a-z]{1,12}-[0-9a-f]{8,17}\b")  # as vpc-0123456789abcdef0
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,8 @@ class Account:
         self._reads = SharedReads()
         self._client_lock = threading.Lock()
         self._session: Any = None
+        # Ids and names of what was made or shown, and when; what is ended is none of them
+        self._seen: dict[str, float] = {}
 
     def client(self, service: str) -> Any:
         with self._client_lock:
@@ -62,12 +70,32 @@ class Account:
         """The answer to a read that any step started after `not_before`."""
         key = service, operation, json.dumps(arguments, sort_keys=True, default=str)
         return self._reads.read(
-            key, service, not_before, lambda: self._pages(service, operation, arguments)
+            key, service, not_before, lambda: self._shown(service, operation, arguments)
         )
+
+    def _shown(self, service: str, operation: str, arguments: Mapping[str, Any]) -> Any:
+        answer = self._pages(service, operation, arguments)
+        self._seen.update(dict.fromkeys(_ID.findall(str(answer)), time.monotonic()))
+        return answer
 
     def change(self, service: str, operation: str, arguments: Mapping[str, Any]) -> Any:
         client = self.client(service)
-        return _answered(client, operation, False, lambda: getattr(client, operation)(**arguments))
+        answer = _answered(
+            client, operation, False, lambda: getattr(client, operation)(**arguments)
+        )
+        if operation.startswith(("create_", "allocate_")):
+            now = time.monotonic()
+            names = (str(value) for key, value in arguments.items() if key.endswith("Name"))
+            self._seen.update(dict.fromkeys([*_ID.findall(str(answer)), *names], now))
+        elif operation.startswith(ENDING):
+            for name in _ID.findall(str(arguments)):
+                self._seen.pop(name, None)
+        return answer
+
+    def has_seen(self, text: str, seconds: float) -> bool:
+        """Whether a text names a thing that was made or shown within the last seconds."""
+        since = time.monotonic() - seconds
+        return any(seen > since and name in text for name, seen in list(self._seen.items()))
 
     def changed(self, service: str) -> None:
         """Forget what was read of a service before."""
@@ -94,7 +122,7 @@ class Account:
         try:
             self._session = self._session or self._open()
             if not self._session.region_name:
-                raise BadInput(
+                raise RunRefused(
                     "no AWS region is set; give aws_region in the inventory, or AWS_REGION"
                 )
             return bounded(
@@ -112,7 +140,7 @@ class Account:
                 )
             )
         except (BotoCoreError, ValueError) as error:
-            raise BadInput(f"AWS cannot be used: {error}") from None
+            raise RunRefused(f"AWS cannot be used: {error}") from None
 
     def _open(self) -> Any:
         with packages_of("aws", "AWS needs boto3"):

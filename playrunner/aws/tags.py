@@ -5,10 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from playrunner.cloud.owner import CLUSTER, Owner
-from playrunner.hostside.module import Failed
-from playrunner.project import program
+from playrunner.cloud.owner import CLUSTER, RUN, Owner
 
+# In the descriptions of roles, which IAM lists without their tags.
+DESCRIBED = "(playrunner "
+# In a state: the ids of other things that have the same name and our tag.
+DUPLICATES = "playrunner:duplicates"
+_IDS = (
+    "AllocationId",
+    "AccessPointId",
+    "InstanceId",
+    "NatGatewayId",
+    "InternetGatewayId",
+    "RouteTableId",
+    "VpcEndpointId",
+    "SubnetId",
+    "FileSystemId",
+    "GroupId",
+    "VpcId",
+)
 _SPELLINGS = (("Key", "Value"), ("key", "value"), ("TagKey", "TagValue"))
 
 
@@ -40,11 +55,19 @@ def mine(owner: Owner) -> dict[str, Any]:
 
 
 def named(items: Iterable[Mapping[str, Any]], name: str) -> dict[str, Any] | None:
-    """The one whose Name tag is this."""
+    """The one whose Name tag is this. Of several, which a lost answer can leave, always the same
+    one: what is in use before what is not, then the oldest; it names the others."""
     matches = [item for item in items if plain(item.get("Tags")).get("Name") == name]
-    if len(matches) > 1:
-        raise Failed(
-            f'{len(matches)} resources tagged as ours are named "{name}"; "{program()} audit" lists'
-            " them"
-        )
-    return dict(matches[0]) if matches else None
+    if not matches:
+        return None
+    first, *others = sorted(matches, key=_rank)
+    return {**first, DUPLICATES: [_id(item) for item in others]} if others else dict(first)
+
+
+def _rank(item: Mapping[str, Any]) -> tuple[bool, str, str]:
+    used = any(item.get(field) for field in ("AssociationId", "Attachments", "Associations"))
+    return not used, plain(item.get("Tags")).get(RUN, ""), _id(item)
+
+
+def _id(item: Mapping[str, Any]) -> str:
+    return next((str(item[field]) for field in _IDS if item.get(field)), "")

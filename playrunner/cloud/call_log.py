@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +15,8 @@ from playrunner.cloud.resource import Refused
 from playrunner.record.ledger import Ledger
 from playrunner.record.past_runs import events
 
+_CREATING = ("create_", "allocate_", "run_instances", "import_")
+_DELETING = ("delete_", "release_", "terminate_")
 REMEMBERED_RUNS = 10
 # Services forget tokens as well; and what was created so long ago is visible by now.
 REMEMBERED_SECONDS = 3600.0
@@ -27,6 +29,8 @@ class CallRecorder(Protocol):
 
     def token(self, subject: str, call: str) -> str: ...
 
+    def created_at(self, subject: str) -> float | None: ...
+
 
 class CallLog:
     """A run's log of changes. A change that an earlier run requested and got no answer to is
@@ -35,6 +39,7 @@ class CallLog:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._unanswered: dict[tuple[str, str], str] | None = None
+        self._created: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def event(self, kind: str, **facts: Any) -> None:
@@ -42,9 +47,20 @@ class CallLog:
 
     def token(self, subject: str, call: str) -> str:
         with self._lock:
-            if self._unanswered is None:
-                self._unanswered = _unanswered_tokens(self._ledger.folder)
-            return self._unanswered.pop((subject, call), "") or uuid.uuid4().hex
+            self._read_past_runs()
+            return (self._unanswered or {}).pop((subject, call), "") or uuid.uuid4().hex
+
+    def created_at(self, subject: str) -> float | None:
+        """When an earlier run asked for this thing to be made, unless it was deleted since; None
+        when that was long ago. It may be there though nothing shows it yet."""
+        with self._lock:
+            self._read_past_runs()
+            return self._created.get(subject)
+
+    def _read_past_runs(self) -> None:
+        if self._unanswered is None:
+            logged = list(_logged_calls(self._ledger.folder))
+            self._unanswered, self._created = _unanswered_tokens(logged), _creations(logged)
 
 
 @contextmanager
@@ -64,10 +80,8 @@ def logged_call(log: CallRecorder | None, **facts: Any) -> Iterator[None]:
     log.event("answer", **answered, outcome="done")
 
 
-def _unanswered_tokens(current: Path) -> dict[tuple[str, str], str]:
-    """The tokens of calls that earlier runs made and got no answer to, unless something was logged
-    about their subject since."""
-    tokens: dict[tuple[str, str], str] = {}
+def _logged_calls(current: Path) -> Iterator[dict[str, Any]]:
+    """What earlier runs asked of clouds lately, oldest first."""
     folders = sorted(
         path
         for path in current.parent.iterdir()
@@ -76,11 +90,34 @@ def _unanswered_tokens(current: Path) -> dict[tuple[str, str], str]:
     since = time.time() - REMEMBERED_SECONDS
     for folder in folders[-REMEMBERED_RUNS:]:
         for event in events(folder):
-            if event.get("event") not in ("call", "answer") or event.get("at", 0) < since:
-                continue
-            subject = str(event.get("subject"))
-            for key in [key for key in tokens if key[0] == subject]:
-                del tokens[key]
-            if event["event"] == "call" and event.get("token"):
-                tokens[subject, str(event["call"])] = str(event["token"])
+            if event.get("event") in ("call", "answer") and event.get("at", 0) >= since:
+                yield dict(event)
+
+
+def _unanswered_tokens(logged: Iterable[dict[str, Any]]) -> dict[tuple[str, str], str]:
+    """The tokens of calls that earlier runs made and got no answer to, unless something was logged
+    about their subject since."""
+    tokens: dict[tuple[str, str], str] = {}
+    for event in logged:
+        subject = str(event.get("subject"))
+        for key in [key for key in tokens if key[0] == subject]:
+            del tokens[key]
+        if event["event"] == "call" and event.get("token"):
+            tokens[subject, str(event["call"])] = str(event["token"])
     return tokens
+
+
+def _creations(logged: Iterable[dict[str, Any]]) -> dict[str, float]:
+    """When each thing was last asked for that no later call deletes. One that was refused was not
+    made."""
+    created: dict[str, float] = {}
+    for event in logged:
+        subject, verb = str(event.get("subject")), str(event.get("call")).partition(".")[2]
+        if verb.startswith(_DELETING):
+            created.pop(subject, None)
+        elif verb.startswith(_CREATING):
+            if event["event"] == "call" or event.get("outcome") == "done":
+                created[subject] = float(event["at"])
+            else:
+                created.pop(subject, None)
+    return created

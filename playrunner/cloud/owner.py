@@ -9,10 +9,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from playrunner.errors import BadInput
+from playrunner.errors import RunRefused
 
 CLUSTER = "playrunner:cluster"  # the tag that decides whose a resource is
 RUN, WHO, EXPIRES = "playrunner:run", "playrunner:who", "playrunner:expires"
+KEEP = "playrunner:keep"  # on what a teardown leaves unless it is run --with-kept
+REGION = "playrunner:region"  # on what belongs to no region: the region of its stack
 
 _SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 # Fits every service that takes a name made of it.
@@ -27,6 +29,7 @@ class Owner:
     run: str = ""
     who: str = ""
     expires: str = ""  # as 2026-01-31T08:00:00Z
+    keep: bool = False  # a teardown leaves it
 
     def tags(self, name: str) -> dict[str, str]:
         tags = {
@@ -35,6 +38,7 @@ class Owner:
             RUN: self.run,
             WHO: self.who,
             EXPIRES: self.expires,
+            KEEP: "true" if self.keep else "",
         }
         return {key: value for key, value in tags.items() if value}
 
@@ -47,9 +51,14 @@ class Owner:
         return tags.get(CLUSTER) == self.cluster
 
 
+def is_kept(tags: Mapping[str, str]) -> bool:
+    """Whether its own tags say to keep it; a tag written by hand may spell it otherwise."""
+    return tags.get(KEEP, "").strip().lower() not in ("", "false", "no", "0")
+
+
 def owner_of(cluster: str, run: str, ttl: str = "") -> Owner:
     if not _CLUSTER_NAME.fullmatch(cluster):
-        raise BadInput(
+        raise RunRefused(
             f'cluster_name cannot be "{cluster}"; it is a letter, then letters, digits and dashes,'
             " 63 at most"
         )
@@ -60,7 +69,7 @@ def expiry(ttl: str, now: float | None = None) -> str:
     """`8h` from now, in the form that tags carry."""
     match = re.fullmatch(r"(\d+)([mhdw])", ttl.strip())
     if not match or not int(match[1]):
-        raise BadInput(f'--ttl takes a time such as 90m, 8h or 3d, not "{ttl}"')
+        raise RunRefused(f'--ttl takes a time such as 90m, 8h or 3d, not "{ttl}"')
     seconds = int(match[1]) * _SECONDS[match[2]]
     return time.strftime(
         "%Y-%m-%dT%H:%M:%SZ", time.gmtime((now if now is not None else time.time()) + seconds)

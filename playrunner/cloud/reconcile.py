@@ -1,8 +1,9 @@
 """Reconcile a resource in a cloud with its declaration, and wait until it is as declared.
 
-Clouds answer late, twice or never. So nothing is believed but what is observed: a call whose answer
-is lost, or that says the resource exists already, is followed by another look; only what still
-differs then is applied again.
+Clouds answer late, twice or never, and what they show may be minutes old. So a creation that was
+answered is believed, and looked for until it shows; a call whose answer is lost, or that says the
+resource exists already, is followed by looking for a while; only what still differs then is applied
+again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from playrunner.hostside.state import Change, State
 
 # Seconds between looks: a tenth of the time waited so far, within these limits.
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
-VISIBLE_SECONDS = 2.0  # a change that got no answer may take this long to become visible
+# How long a resource may take to show: one whose creation was answered, or that was seen before;
+# one that may have been asked for, when asking again would make a second one, or would be refused;
+# and a change of one that is there.
+ANSWERED_SECONDS, LOST_SECONDS, REFUSED_SECONDS, CHANGED_SECONDS = 300.0, 60.0, 2.0, 20.0
 # Lost answers, and zones without capacity to fall over to; what differs after so many attempts
 # stays so.
 MAX_ATTEMPTS = 16
@@ -33,14 +37,17 @@ def reconcile(module: CloudModule, ctx: ResourceContext) -> dict[str, Any]:
 
 
 def delete_and_wait(
-    module: CloudModule, ctx: ResourceContext, in_use_seconds: float | None = None
+    module: CloudModule,
+    ctx: ResourceContext,
+    in_use_seconds: float | None = None,
+    found: State | None = None,
 ) -> dict[str, Any]:
     """Delete the resource and wait until it is gone; a resource without our tag is kept.
 
     `in_use_seconds`: how long other resources may still use it; by default as long as the deletion
-    may take.
+    may take. `found`: what a survey saw of it a moment ago, which counts when it does not show now.
     """
-    return _Reconciliation(module, ctx, in_use_seconds).delete()
+    return _Reconciliation(module, ctx, in_use_seconds).delete(found)
 
 
 class _Reconciliation:
@@ -52,12 +59,14 @@ class _Reconciliation:
         self.module, self.ctx, self.in_use_seconds = module, ctx, in_use_seconds
         self.started = time.monotonic()
         self.blocked_by = ""  # what kept the last attempt from deleting it
+        self.exists_already = False  # a creation was refused because of that
+        self.believed_until = 0.0  # until then a resource that does not show is there all the same
         ctx.applied.clear()
 
     def create_or_update(self) -> dict[str, Any]:
         module, ctx = self.module, self.ctx
         first: Change | None = None
-        observed = self._wait_until_stable(module.observe(ctx))
+        observed = self._wait_until_stable(self._first_look())
         while True:
             self._refuse_foreign(observed)
             change = self._change(observed)
@@ -78,21 +87,27 @@ class _Reconciliation:
                     reason
                     or f"still not as declared after {attempts} attempts: {_differing(change)}"
                 )
-            self._apply(change)
+            answered = self._apply(change)
             if self.blocked_by:
                 self._sleep(self.blocked_by)
-            observed = self._wait_until_visible(change)
+            # What does not show after the second time hardly shows after a longer wait.
+            patient = answered and attempts < 2
+            observed = self._wait_until_visible(
+                change, CHANGED_SECONDS if patient else REFUSED_SECONDS
+            )
 
-    def delete(self) -> dict[str, Any]:
+    def delete(self, found: State | None = None) -> dict[str, Any]:
         module, ctx = self.module, self.ctx
         observed = module.observe(ctx)
+        if observed is None and module.can_double:
+            observed = found
         if observed is None:
             return {"changed": False}
         if not module.ours(ctx, observed):
             return {
                 "changed": False,
                 "foreign": True,
-                "msg": f"{module.label(observed)} is not tagged {ctx.owner.tag}: kept",
+                "msg": f"{module.label(observed)} {module.whose(ctx, observed)}: kept",
             }
         first = Change.between(observed, None)
         if ctx.check:
@@ -111,8 +126,8 @@ class _Reconciliation:
     def _refuse_foreign(self, observed: State | None) -> None:
         if observed is not None and not self.module.ours(self.ctx, observed):
             raise Failed(
-                f"{self.module.label(observed) or 'it'} already exists but is not tagged"
-                f" {self.ctx.owner.tag}; choose another name or delete it"
+                f"{self.module.label(observed) or 'it'} already exists but"
+                f" {self.module.whose(self.ctx, observed)}; choose another name or delete it"
             )
 
     def _apply(self, change: Change) -> bool:
@@ -124,6 +139,8 @@ class _Reconciliation:
             self.module.apply(self.ctx, change)
         except Unanswered:
             self.ctx.progress("no answer; checking what was done")
+            lost = LOST_SECONDS if self.module.can_double else REFUSED_SECONDS
+            self._believe(lost if change.creates else self._known_seconds())
             return False
         except Refused as refusal:
             if change.removes and refusal.in_use:
@@ -134,22 +151,58 @@ class _Reconciliation:
                     raise StillInUse(f"still in use: {refusal}") from None
                 self.blocked_by = f"still in use: {refusal}"
                 return False
-            if not ((change.creates and refusal.already) or (change.removes and refusal.not_found)):
+            done = refusal.not_found if change.removes else refusal.already
+            # What is there already and does not show is not ours.
+            if not done or (change.creates and self.exists_already):
                 raise
+            self.exists_already = True
+            self._believe(LOST_SECONDS if change.creates else self._known_seconds())
+            return True
+        self._believe(ANSWERED_SECONDS if change.creates else self._known_seconds())
         return True
 
-    def _wait_until_visible(self, change: Change) -> State | None:
+    def _known_seconds(self) -> float:
+        """How long a resource that was seen is believed to be there after an update, unless the
+        update deleted it, to create it again."""
+        last = self.ctx.last_change
+        return ANSWERED_SECONDS if last and not last.startswith("delete_") else 0.0
+
+    def _believe(self, seconds: float) -> None:
+        self.believed_until = time.monotonic() + seconds if seconds else 0.0
+
+    def _first_look(self) -> State | None:
+        """The resource, which may not show yet when an earlier run asked for it moments ago."""
+        observed = self.module.observe(self.ctx)
+        if observed is not None or self.ctx.check or not self.module.can_double:
+            return observed
+        asked = self.ctx.created_at()
+        if asked is not None:
+            self._believe(max(0.0, asked + LOST_SECONDS - time.time()))
+            observed = self._look()
+        return observed
+
+    def _look(self) -> State | None:
+        """The resource; while it is believed to be there, only an answer that shows it counts."""
+        observed = self.module.observe(self.ctx)
+        while observed is None and time.monotonic() < self.believed_until:
+            self._sleep("waiting until it shows")
+            observed = self.module.observe(self.ctx)
+        return observed
+
+    def _wait_until_visible(self, change: Change, seconds: float) -> State | None:
         """The resource once some of the change shows and it is stable; a new one may not show at
         once."""
-        observed = self._wait_until_stable(self.module.observe(self.ctx))
-        deadline = time.monotonic() + VISIBLE_SECONDS
+        observed = self._wait_until_stable(self._look())
+        if observed is not None and change.creates:
+            self._believe(ANSWERED_SECONDS)  # it may be gone again in the next answer
+        deadline = time.monotonic() + seconds
         while (
             self._change(observed).same_as(change)
             and time.monotonic() < deadline
             and not (observed and self.module.broken(observed))
         ):
             self._sleep("waiting until the change is visible")
-            observed = self._wait_until_stable(self.module.observe(self.ctx))
+            observed = self._wait_until_stable(self._look())
         return observed
 
     def _wait_until_stable(self, observed: State | None) -> State | None:
@@ -159,7 +212,7 @@ class _Reconciliation:
             if not doing:
                 break
             self._sleep(doing)
-            observed = self.module.observe(self.ctx)
+            observed = self._look()
         return observed
 
     def _sleep(self, reason: str) -> None:

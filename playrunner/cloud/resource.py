@@ -25,6 +25,11 @@ class ResourceContext(Protocol):
     @property
     def owner(self) -> Owner: ...
 
+    @property
+    def last_change(self) -> str: ...  # the operation asked for last, where that is known
+
+    def created_at(self) -> float | None: ...
+
     def progress(self, text: str, /) -> None: ...
 
     def sleep(self, seconds: float, /) -> None: ...
@@ -41,6 +46,8 @@ class CloudModule(Module):
     identity: ClassVar[tuple[str, ...]] = ("name",)
     settle_seconds: ClassVar[float] = 300  # how long creation or deletion may take
     takes_along: ClassVar[bool] = False  # deleting it deletes what is in it
+    # Asking twice makes two: no name, address or token keeps the service from it
+    can_double: ClassVar[bool] = False
     after: Any = None  # values of steps that must be there first
 
     def moving(self, state: State) -> str | None:
@@ -57,6 +64,10 @@ class CloudModule(Module):
         the way to find out; its state then. `attempts`: how often it was applied before."""
         return state
 
+    def lost_with_it(self, ctx: Any) -> list[str]:
+        """What others have made that its deletion would destroy: a line for each kind."""
+        return []
+
     def again(self, ctx: Any, state: State) -> bool:
         """Whether applying again can repair a broken one."""
         return False
@@ -64,6 +75,19 @@ class CloudModule(Module):
     def ours(self, ctx: Any, state: State) -> bool:
         """Whether it has our owner tag."""
         raise NotImplementedError
+
+    def whose(self, ctx: Any, state: State) -> str:
+        """Why a thing that is there is not ours, as a predicate."""
+        return f"is not tagged {ctx.owner.tag}"
+
+    def kept(self, state: State) -> bool:
+        """Whether it says on itself that a teardown leaves it."""
+        return False
+
+    def contents(self, ctx: Any, state: State) -> str:
+        """How much is in it, as "holds 3 objects (1.0 MiB)"; empty where nothing would be lost with
+        it."""
+        return ""
 
     def label(self, state: State) -> str:
         """One short text for tables: its id."""

@@ -16,7 +16,7 @@ from invoke.parser.argument import Argument
 from invoke.tasks import Task
 
 from playrunner.commands.configured import asks_become_password, configured
-from playrunner.errors import BadInput, PlayrunnerError, of_a_full_machine
+from playrunner.errors import BadInput, PlayrunnerError, StepFailed, of_a_full_machine
 from playrunner.options import Options
 from playrunner.text.streams import OutputLost, code_after_output
 from playrunner.text.streams import as_json as json_text
@@ -160,7 +160,7 @@ class Verb(Task[Any]):
         return inspect.Signature([*self._own, *self._shared.parameters])
 
     def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
-        defaults = {each.name.replace("_", "-"): each.default for each in self._own}
+        defaults = {each.name.strip("_").replace("_", "-"): each.default for each in self._own}
         own = {flag: _with_default(defaults[flag], text) for flag, text in self._own_help.items()}
         self.help = {**self._shared.helps, **own}
         self.iterable = self._shared.lists
@@ -206,6 +206,8 @@ def _finish(body: Callable[[], Any], as_json: bool) -> None:
         code = 130
     except OutputLost:
         code = 0
+    except Exception as error:  # whatever a service's library raises; a defect is raised again
+        code = _report(_of_a_service(error), as_json)
     if code := code_after_output(code):
         raise Exit(code=code)
 
@@ -215,6 +217,15 @@ def _report(error: PlayrunnerError, as_json: bool) -> int:
         print_error(error, error.exit_code)
     sys.stderr.write(f"error: {error}\n")
     return error.exit_code
+
+
+def _of_a_service(error: Exception) -> PlayrunnerError:
+    """A refusal outside any step, as one line; any other exception is a defect, and raised."""
+    from playrunner.hostside.module import Failed
+
+    if isinstance(error, Failed):
+        return StepFailed(str(error))
+    raise error
 
 
 def _of_the_state_folder(error: OSError) -> PlayrunnerError | None:

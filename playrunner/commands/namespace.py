@@ -3,6 +3,7 @@ that `--list` is quick."""
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -61,6 +62,7 @@ def namespace(words: Sequence[str] = ()) -> Collection:
         audit.audit,
         cost.cost,
         doctor.doctor,
+        _page_verbs().page,
     )
     named = set[str]() if _ALL.intersection(words) else {word.partition(".")[0] for word in words}
     groups = _groups(named.__contains__) if named else []
@@ -75,12 +77,20 @@ def _groups(includes: Callable[[str], bool]) -> list[Collection]:
     groups = [
         Group.from_module(module, name=name) for name, module in _OWN.items() if includes(name)
     ]
+    for group in groups:
+        if group.name == "runs":
+            group.add_task(_page_verbs().runs_report)
     for folder in role_folders().values():
         own = _load(folder / "verbs.py") if (folder / "verbs.py").is_file() else None
         name = getattr(own, "GROUP", folder.name)
         if includes(name.replace("_", "-")):
             groups.append(_role_group(folder, own, name))
     return [group for group in groups if group.task_names]
+
+
+def _page_verbs() -> Any:
+    """The verbs of a room above this one, found by name like those of roles."""
+    return importlib.import_module("playrunner.page.verbs")
 
 
 def _role_group(folder: Path, own: ModuleType | None, name: str) -> Collection:

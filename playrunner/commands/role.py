@@ -25,9 +25,11 @@ CREATE = FlagSet(
 _LOOK = ("inventory", "extra-vars", "kubeconfig", "json", "no-wait", "verbose")
 LOOK = pick(*_LOOK)
 DELETE = pick(*_LOOK, "check", "yes")
-KEPT = {"with-kept": "also delete what is kept by default (buckets, images)"}
+KEPT = {"with-kept": "also delete what is kept (buckets by default), with what is in it"}
+OBJECTS = {"with-objects": "also delete jobs and other objects whose kinds the role defines"}
 # What each role manages, for help texts; not read from the roles, so that `--list` stays quick.
 _MANAGES = {
+    "artifact_registry": "Artifact Registry repository",
     "bucket": "bucket for data and models",
     "efa": "EFA device plugin",
     "efs": "EFS file system",
@@ -74,11 +76,22 @@ def role_verbs(role: str) -> Iterator[Task[Any]]:
 
         return show_status([role], options_from(flags), f"{role}.status")
 
-    @verb(flags=DELETE, help=KEPT)
-    def delete(context: Context, flags: dict[str, Any], with_kept: bool = False) -> int:
+    @verb(flags=DELETE, help={**KEPT, **OBJECTS})
+    def delete(
+        context: Context,
+        flags: dict[str, Any],
+        with_kept: bool = False,
+        with_objects: bool = False,
+    ) -> int:
         from playrunner.lifecycle.status_and_delete import delete_roles
 
-        return delete_roles([role], options_from(flags), f"{role}.delete", with_kept)
+        return delete_roles(
+            [role],
+            options_from(flags),
+            f"{role}.delete",
+            with_kept,
+            with_objects=with_objects,
+        )
 
     managed = _MANAGES.get(role, f"resources of the role {role}")
     for task in (create, check, status, delete):

@@ -25,11 +25,16 @@ def status(context: Context, flags: dict[str, Any]) -> int:
     flags=DELETE,
     help={
         **KEPT,
+        "also": "ids of things of others in our network to delete as well, with commas between",
         "expired": "instead, delete every stack of the account whose --ttl has passed",
     },
 )
 def teardown(
-    context: Context, flags: dict[str, Any], with_kept: bool = False, expired: bool = False
+    context: Context,
+    flags: dict[str, Any],
+    with_kept: bool = False,
+    expired: bool = False,
+    also: str = "",
 ) -> int:
     """Delete all resources of this inventory's cluster and verify that none is left.
 
@@ -37,4 +42,7 @@ def teardown(
     from playrunner.lifecycle.teardown import tear_down, tear_down_expired
 
     options = options_from(flags)
-    return tear_down_expired(options) if expired else tear_down(options, with_kept)
+    named = [word.strip() for word in also.split(",") if word.strip()]
+    return (
+        tear_down_expired(options, with_kept) if expired else tear_down(options, with_kept, named)
+    )

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from playrunner.aws.client import Aws
-from playrunner.cloud.owner import CLUSTER, EXPIRES, RUN, WHO
+from playrunner.aws.home_region import home_region
+from playrunner.cloud.owner import CLUSTER, EXPIRES, RUN, WHO, is_kept
 from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.errors import HostUnreachable
 from playrunner.leftovers.aws.kind import Kind
@@ -23,6 +24,9 @@ GO_WITH_OTHERS = {
     "elasticloadbalancing:listener",
     "elasticloadbalancing:listener-rule",
 }
+
+# How tags begin that services write by themselves on what they put into a network.
+OF_SERVICES = ("aws:", "eks:eni:", "node.k8s.amazonaws.com/", "GuardDutyManaged")
 
 
 def find(aws: Aws, owner_cluster: str | None, known_as: Iterable[str] = ()) -> list[Leftover]:
@@ -60,24 +64,54 @@ def _of_kind(aws: Aws, kind: Kind, stacks: Stacks) -> list[Leftover]:
         claimed = [(thing, stacks.claim(thing)) for thing in kind.things(aws, stacks)]
     except (Refused, Unanswered, HostUnreachable) as error:
         return [_unseen(aws, stacks, kind.service, kind.name, str(error))]
-    return [_leftover(aws, kind, thing, claim) for thing, claim in claimed if claim]
+    return [
+        _leftover(aws, kind, thing, claim)
+        for thing, claim in claimed
+        # Of all stacks those of this region are asked for; of one, wherever its identities are.
+        if claim and (stacks.wanted is not None or _home(aws, kind, thing) == aws.region)
+    ]
+
+
+def _contents(aws: Aws, kind: Kind, thing: ServiceResource) -> str:
+    try:
+        return kind.contents(aws, thing)
+    except (Refused, Unanswered, HostUnreachable) as error:
+        return f"holds what cannot be looked at ({error})"
+
+
+def _is_of_others(kind: Kind, thing: ServiceResource) -> bool:
+    """Whether a thing that is merely in our network may be somebody's: it does work or holds data,
+    or somebody tagged it. A bare interface, group or route is what services leave."""
+    tagged = any(key != "Name" and not key.startswith(OF_SERVICES) for key in thing.tags)
+    return kind.holds_user_data or kind.does_work or tagged
+
+
+def _home(aws: Aws, kind: Kind, thing: ServiceResource) -> str:
+    """The region of the stack that a thing belongs to."""
+    return (home_region({**thing.raw, "Tags": thing.tags}) if kind.is_global else "") or aws.region
 
 
 def _leftover(aws: Aws, kind: Kind, thing: ServiceResource, claim: Claim) -> Leftover:
     tags = thing.tags if claim.owned else {}
-    stays = kind.holds_user_data and claim.by_place
-    why = (
-        f"{claim.why}, but nothing shows that we created it: delete it yourself, or tag it"
-        if stays
-        else claim.why
-    )
+    stays, why, home = False, claim.why, _home(aws, kind, thing)
+    others = claim.by_place and _is_of_others(kind, thing)
+    if others:
+        stays = True
+        why += (
+            ", but nothing shows that we created it: delete it yourself, tag it, or name it with"
+            f" --also {thing.id}"
+        )
+    elif home != aws.region:
+        stays = True
+        why = f"belongs to this stack in {home}: tear it down there (aws_region={home})"
     run = tags.get(RUN, "")
+    contents = _contents(aws, kind, thing)
     return Leftover(
         kind.service,
         kind.name,
         thing.id,
         thing.name,
-        GLOBAL if kind.is_global else aws.region,
+        aws.region if not kind.is_global else GLOBAL if home == aws.region else home,
         claim.stack,
         run,
         tags.get(WHO, ""),
@@ -89,7 +123,11 @@ def _leftover(aws: Aws, kind: Kind, thing: ServiceResource, claim: Claim) -> Lef
         by_tag=claim.owned and not stays,
         stays=stays,
         within=thing.within,
-        vpc=thing.vpc,
+        vpc=thing.vpc or (thing.id if kind.name == "VPC" else ""),
+        kept=is_kept(tags),
+        contents=contents,
+        emptied=bool(contents) and kind.emptied(thing),
+        others=others,
     )
 
 
@@ -113,6 +151,7 @@ def _of_no_kind(aws: Aws, stacks: Stacks) -> Iterable[Leftover]:
                 None,
                 True,
                 stays=True,
+                kept=is_kept(tags),
             )
     if stacks.blind:
         yield _unseen(

@@ -46,6 +46,10 @@ class Leftover:
     stays: bool = False  # listed, but never deleted: it may hold data of others
     within: str = ""  # what it is a part of, where its id alone does not find it
     vpc: str = ""
+    kept: bool = False  # its own tag says that a teardown leaves it
+    contents: str = ""  # how much is in it, as "holds 3 objects (1.0 MiB)"
+    others: bool = False  # in our network, and made by others: deleted only when it is named
+    emptied: bool = False  # deleting it deletes what is in it, which nobody was shown
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}" + (
@@ -57,7 +61,7 @@ class Leftover:
         shown = {
             key: value
             for key, value in vars(self).items()
-            if key not in ("by_tag", "stays", "within", "vpc")
+            if key not in ("by_tag", "stays", "within", "vpc", "emptied", "others")
         }
         return {**shown, "removable": not self.stays and self.kind != UNSEEN}
 

@@ -20,6 +20,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 # What something undeletable depends on is tried all the same, for this long: the dependency may be
 # on another resource.
 BRIEF_SECONDS = 45.0
+STILL_SECONDS = 30.0  # a wait that lasts is reported again after so long
 
 Sleep = Callable[[float], None]
 Say = Callable[[str], None]
@@ -87,7 +88,7 @@ class _Removal:
 
     def _until_gone(self, kind: Removable, client: Client, leftover: Leftover, limit: float) -> str:
         """Request and wait until it is gone; otherwise the reason why it is not."""
-        waited, reported = 0.0, ""
+        waited, reported, reported_at = 0.0, "", 0.0
         thing = _look(kind, client, leftover)
         while thing is not None:
             if self.stop.is_set():
@@ -101,9 +102,10 @@ class _Removal:
                         break
             if waited >= limit:
                 return _reason(kind, client, thing, why, waited)
-            if why != reported:
-                self.say(f"waiting: {leftover}: {why}")
-                reported = why
+            if why != reported or waited - reported_at > STILL_SECONDS:
+                since = f" (for {waited:.0f}s)" if why == reported else ""
+                self.say(f"waiting: {leftover}: {why}{since}")
+                reported, reported_at = why, waited
             pause = min(max(FIRST_PAUSE, waited / 10), LONGEST_PAUSE)
             self.sleep(pause)
             waited += pause

@@ -3,9 +3,10 @@ when others are gone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from playrunner.leftovers.kept import held
 from playrunner.leftovers.leftover import Leftover
 from playrunner.leftovers.per_cloud import Client, find
 from playrunner.leftovers.remove import Say, Sleep, remove
@@ -21,14 +22,15 @@ def sweep(
     say: Say,
     selected: Callable[[Leftover], bool] = lambda leftover: True,
     known_as: Sequence[str] = (),
+    with_kept: bool = False,
+    also: Collection[str] = (),
 ) -> list[Leftover]:
     """Delete the selected ones of all leftovers; return those that a last search still finds, with
-    the reason."""
+    the reason. What is kept, or holds something, goes only `with_kept`."""
 
     def search() -> list[Leftover]:
-        return [
-            leftover for leftover in find(client, owner_cluster, known_as) if selected(leftover)
-        ]
+        found = held(find(client, owner_cluster, known_as), with_kept, also)
+        return [leftover for leftover in found if selected(leftover)]
 
     remaining = search()
     for _ in range(ROUNDS):

@@ -14,7 +14,8 @@ from playrunner.hostside.module import Failed
 from playrunner.run.survey import FoundResource, Survey
 
 IN_USE_SECONDS = 45.0  # where a sweep follows, which finds more users
-WAITS_SECONDS = 5.0  # a longer wait is reported, with each of its reasons once
+# A longer wait is reported, with each of its reasons, and again after so long
+WAITS_SECONDS, STILL_SECONDS = 5.0, 30.0
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,7 @@ def _delete(
             resource.module,
             replace(resource.ctx, progress=_progress_reporter(resource, waits)),
             in_use_seconds,
+            resource.found,
         )
     except (Failed, HostUnreachable) as problem:
         return Deletion(
@@ -157,13 +159,16 @@ def _delete(
 def _progress_reporter(
     resource: FoundResource, waits: Callable[[FoundResource, str], None]
 ) -> Callable[[str], None]:
-    """Reports progress as the resource does, and to `waits` when it takes long."""
-    started, reported = time.monotonic(), set[str]()
+    """Reports progress as the resource does, and to `waits` when it takes long: each reason at
+    once, and again as long as it lasts."""
+    started, reported = time.monotonic(), dict[str, float]()
 
     def progress(why: str) -> None:
         resource.ctx.progress(why)
-        if why not in reported and time.monotonic() - started > WAITS_SECONDS:
-            reported.add(why)
-            waits(resource, why)
+        now = time.monotonic()
+        if now - started > WAITS_SECONDS and now - reported.get(why, 0.0) > STILL_SECONDS:
+            since = f" (for {now - started:.0f}s)" if why in reported else ""
+            reported[why] = now
+            waits(resource, f"{why}{since}")
 
     return progress

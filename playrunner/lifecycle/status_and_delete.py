@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from playrunner.cloud.resource import CloudModule
 from playrunner.errors import BadInput, Interrupted
 from playrunner.lifecycle.delete import Deletion, removable, remove
 from playrunner.options import Options
@@ -75,8 +76,13 @@ def delete_roles(
     command: str,
     with_kept: bool = False,
     then: Callable[[RunState, DeletionSummary], int] | None = None,
+    before: Callable[[RunState], int] | None = None,
+    with_objects: bool = True,
 ) -> int:
-    """Survey, print the plan, ask, and delete; then `then` (a sweep), which gives the exit code."""
+    """Survey, print the plan, ask, and delete; then `then` (a sweep), which gives the exit code.
+
+    Where `before` gives one, that is the end. Without `with_objects`, nothing is deleted while
+    objects of users would go with it."""
     survey = Survey(removing=True)
 
     def go(shared: RunState) -> int:
@@ -90,12 +96,16 @@ def delete_roles(
             if resource.found is not None and not resource.ours
         ]
         _print_plan(resources, kept, foreign, options)
-        if (
-            resources
-            and not options.check
-            and not options.yes
-            and not confirmed(shared, len(resources))
-        ):
+        if not with_objects:
+            _refuse_with_objects(resources)
+        stopped = before(shared) if before else 0
+        if stopped:
+            return stopped
+        asks = bool(resources) and not options.check and not options.yes
+        if asks and options.json and not sys.stdin.isatty():
+            plan = DeletionSummary((), kept, resources).as_data()
+            print_json({**plan, "error": _unasked(len(resources)), "exit_code": BadInput.exit_code})
+        if asks and not confirmed(shared, len(resources)):
             return Interrupted.exit_code
         deletions = (
             ()
@@ -157,7 +167,25 @@ def _print_table(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _shown(resource: FoundResource) -> str:
-    return f"{resource.title}  {resource.module.label(resource.found or {})}"
+    state = resource.found or {}
+    inside = resource.module.contents(resource.ctx, state) if resource.ours else ""
+    return f"{resource.title}  {resource.module.label(state)}" + (f"  {inside}" if inside else "")
+
+
+def _refuse_with_objects(resources: Sequence[FoundResource]) -> None:
+    """Before anything is deleted: an operator that is gone leaves its users' jobs behind, and a
+    definition takes them along."""
+    lost = [
+        line
+        for resource in resources
+        if isinstance(resource.module, CloudModule)
+        for line in resource.module.lost_with_it(resource.ctx)
+    ]
+    if lost:
+        raise BadInput(
+            f"nothing was deleted: it would destroy {'; '.join(lost)}; end them first, or delete"
+            " them along with --with-objects"
+        )
 
 
 def _print_plan(
@@ -173,7 +201,8 @@ def _print_plan(
     for resource in kept:
         print(f"keep    {_shown(resource)}  (kept; --with-kept deletes it)")
     for resource in foreign:
-        print(f"skip    {_shown(resource)}  (not tagged as ours)")
+        whose = resource.module.whose(resource.ctx, resource.found or {})
+        print(f"skip    {_shown(resource)}  ({whose})")
     if not resources:
         print("nothing to delete")
     sys.stdout.flush()
@@ -181,13 +210,17 @@ def _print_plan(
 
 def confirmed(shared: RunState, count: int) -> bool:
     if not sys.stdin.isatty():
-        raise BadInput(
-            f"{count} resources would be deleted and there is no terminal to ask on; use --yes, or"
-            " --check for the plan only"
-        )
+        raise BadInput(_unasked(count))
     return shared.report.ask(f"Delete these {count} resources? [y/N]").strip().lower() in (
         "y",
         "yes",
+    )
+
+
+def _unasked(count: int) -> str:
+    return (
+        f"{count} resources would be deleted and there is no terminal to ask on; use --yes, or"
+        " --check for the plan only"
     )
 
 

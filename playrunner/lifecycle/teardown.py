@@ -8,7 +8,7 @@ role created, and what a killed run left behind.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from playrunner import leftovers
 from playrunner.aws.client import Aws
@@ -33,8 +33,13 @@ from playrunner.variables.scope import Scope
 LEFTOVERS = 7  # the exit code when something is left
 
 
-def tear_down(options: Options, with_kept: bool) -> int:
-    """Delete everything of this inventory's cluster; 0 only when nothing is left."""
+def tear_down(options: Options, with_kept: bool, also: Collection[str] = ()) -> int:
+    """Delete everything of this inventory's cluster; 0 only when nothing is left. Things of others
+    in its network stop it before anything is deleted, unless `also` names them."""
+
+    def before(shared: RunState) -> int:
+        cluster = shared.clouds.owner(Scope(shared.run_vars, "localhost")).cluster
+        return _stop_for_others(_of_others(shared, cluster, also), options)
 
     def then(shared: RunState, summary: DeletionSummary) -> int:
         cluster = shared.clouds.owner(Scope(shared.run_vars, "localhost")).cluster
@@ -43,33 +48,77 @@ def tear_down(options: Options, with_kept: bool) -> int:
         left: list[Leftover] = []
         for client in _clients(shared):
             left += sweep(
-                client, cluster, lambda found: not _ids(found) & (reported | full), options, shared
+                client,
+                cluster,
+                lambda found: not _ids(found) & (reported | full),
+                options,
+                shared,
+                with_kept,
+                also,
             )
             left += (
-                [found for found in leftovers.find(client, cluster) if _ids(found) & full]
+                [
+                    found
+                    for found in leftovers.held(leftovers.find(client, cluster), with_kept)
+                    if _ids(found) & full
+                ]
                 if full
                 else []
             )
         return _print_leftovers(left, summary, options)
 
-    return delete_roles(cloud_roles(chosen_clouds(options)), options, "teardown", with_kept, then)
+    roles = cloud_roles(chosen_clouds(options))
+    return delete_roles(roles, options, "teardown", with_kept, then, before)
 
 
-def tear_down_expired(options: Options) -> int:
+def _of_others(shared: RunState, cluster: str, also: Collection[str]) -> list[Leftover]:
+    """What is in our network and was made by others, but for what was named."""
+    try:
+        found = [
+            leftover for client in _clients(shared) for leftover in leftovers.find(client, cluster)
+        ]
+    except Unanswered as error:
+        raise HostUnreachable(str(error)) from None
+    except Refused as refusal:
+        raise StepFailed(str(refusal)) from None
+    return [leftover for leftover in leftovers.held(found, True, also) if leftover.others]
+
+
+def _stop_for_others(others: Sequence[Leftover], options: Options) -> int:
+    """Show what is of others; the exit code when it stops a teardown."""
+    if not others:
+        return 0
+    if options.json and not options.check:
+        listed = leftovers.as_data(others, time.time())
+        print_json({"others": listed, "exit_code": LEFTOVERS})
+    elif not options.json:
+        print("of others, in our network:")
+        print(leftovers.as_table(others, time.time()))
+    if options.check:
+        return 0
+    names = ",".join(leftover.id for leftover in others)
+    if not options.json:
+        print(f"nothing was deleted; --also {names} deletes them with the rest")
+    return LEFTOVERS
+
+
+def tear_down_expired(options: Options, with_kept: bool = False) -> int:
     """Delete every expired stack of the account, with or without an inventory for it."""
 
     def then(shared: RunState) -> int:
         left = [
             leftover
             for client in _clients(shared)
-            for leftover in _sweep_expired(client, options, shared)
+            for leftover in _sweep_expired(client, options, shared, with_kept)
         ]
         return _print_leftovers(left, DeletionSummary((), ()), options)
 
     return survey_roles((), options, "teardown --expired", Survey(), then)
 
 
-def _sweep_expired(client: Client, options: Options, shared: RunState) -> list[Leftover]:
+def _sweep_expired(
+    client: Client, options: Options, shared: RunState, with_kept: bool
+) -> list[Leftover]:
     over = leftovers.expired(leftovers.find(client, None), time.time())
     # In an expired stack, resources without their own expiry stay: a user may have added them.
     marks = {(leftover.kind, leftover.within, leftover.id) for leftover in over}
@@ -82,6 +131,7 @@ def _sweep_expired(client: Client, options: Options, shared: RunState) -> list[L
             lambda found: (found.kind, found.within, found.id) in marks,
             options,
             shared,
+            with_kept,
         )
     ]
 
@@ -102,35 +152,51 @@ def sweep(
     selects: Callable[[Leftover], bool],
     options: Options,
     shared: RunState,
+    with_kept: bool = False,
+    also: Collection[str] = (),
 ) -> list[Leftover]:
     """Delete the leftovers that may be deleted; returns those that remain. --check deletes none."""
     say = (lambda text: None) if options.json else _print_line
     try:
-        remaining = [found for found in leftovers.find(client, cluster) if selects(found)]
-        if options.check or not remaining:
+        found = leftovers.held(leftovers.find(client, cluster), with_kept, also)
+        remaining = [leftover for leftover in found if selects(leftover)]
+        removable = [leftover for leftover in remaining if not leftover.stays]
+        if options.check or not removable:
             return remaining
         if not options.json:
-            print(leftovers.as_table(remaining, time.time()))
-        if not options.yes and not confirmed(shared, len(remaining)):
+            print(leftovers.as_table(removable, time.time()))
+        if not options.yes and not confirmed(shared, len(removable)):
             return remaining
-        return leftovers.sweep(client, cluster, time.sleep, say, selects)
+        return leftovers.sweep(
+            client, cluster, time.sleep, say, selects, with_kept=with_kept, also=also
+        )
     except Unanswered as error:
         raise HostUnreachable(str(error)) from None
     except Refused as refusal:
         raise StepFailed(str(refusal)) from None
 
 
-def _print_leftovers(left: Sequence[Leftover], summary: DeletionSummary, options: Options) -> int:
+def _print_leftovers(found: Sequence[Leftover], summary: DeletionSummary, options: Options) -> int:
+    kept = [leftover for leftover in found if leftover.kept]
+    left = [leftover for leftover in found if not leftover.kept]
     code = LEFTOVERS if left and not options.check else 0
+    for leftover in () if options.json else kept:
+        print(f"keep    {leftover}  ({leftover.why})")
     if options.json:
+        data = summary.as_data()
         print_json(
-            {**summary.as_data(), "left": leftovers.as_data(left, time.time()), "exit_code": code}
+            {
+                **data,
+                "kept": [*data["kept"], *map(str, kept)],
+                "left": leftovers.as_data(left, time.time()),
+                "exit_code": code,
+            }
         )
     elif left:
         print("also found, by tag or network:" if options.check else "still there:")
         print(leftovers.as_table(left, time.time()))
     elif not options.check:
-        print(f"nothing is left{' except what is kept' if summary.kept else ''}")
+        print(f"nothing is left{' except what is kept' if summary.kept or kept else ''}")
     return code
 
 

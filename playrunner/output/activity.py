@@ -59,14 +59,18 @@ class Activity:
             if remaining:
                 self._sent[result.host], self._since[result.host] = remaining, time.monotonic()
 
+    def in_background(self) -> list[Running]:
+        """The steps that wait for something elsewhere, the longest first."""
+        with self._lock:
+            return sorted(
+                Running(since, host, f"{step}: {doing}" if doing else step)
+                for (host, step), (since, doing) in self._background.items()
+            )
+
     def running(self) -> list[Running]:
         """The longest first."""
         with self._lock:
             steps = [
                 Running(self._since[host], host, steps[0]) for host, steps in self._sent.items()
             ]
-            steps += [
-                Running(since, host, f"{step}: {doing}" if doing else step)
-                for (host, step), (since, doing) in self._background.items()
-            ]
-            return sorted(steps)
+        return sorted([*steps, *self.in_background()])

@@ -13,9 +13,9 @@ from playrunner.errors import BadInput
 from playrunner.model import Play
 from playrunner.options import Options
 from playrunner.output.activity import Activity
-from playrunner.output.diffs import diff_lines
 from playrunner.output.terminal import Painted, Terminal
 from playrunner.results import COUNTS, Item, Recap, Result
+from playrunner.text.diffs import diff_lines
 from playrunner.text.streams import as_json, in_one_line, visible
 
 HOLD_SECONDS = 0.3  # results wait this long for those that come before them in the playbook
@@ -114,6 +114,10 @@ class Report:
         self._print_recap(recap)
         if exit_code:
             self.terminal.line(f"run {run_id}: full output in {folder}")
+
+    def waiting(self) -> list[str]:
+        """The steps that wait for something in the background, with what for."""
+        return [running.step for running in self._activity.in_background()]
 
     def print_note(self, text: str) -> None:
         """Print a note about the run to standard error, so that it is never part of --json."""

@@ -47,6 +47,9 @@ class PluginFunctions(dict[str, Function]):
             return False
         function = _of_ansible(self._kind, name)
         if function is None:
+            lost = [text for folder in self._folders for text in _in_folder(self._kind, folder)[1]]
+            if lost:
+                raise BadInput(f'there is no {self._kind} "{name}"; {"; ".join(lost)}')
             return False
         self[name] = self._guard(self._kind, name, function)
         return True
@@ -59,7 +62,7 @@ class PluginFunctions(dict[str, Function]):
         new = [folder for folder in now if folder not in self._folders]
         self._folders = now
         for folder in reversed(new):
-            for name, function in _in_folder(self._kind, folder).items():
+            for name, function in _in_folder(self._kind, folder)[0].items():
                 for spelled in (name, f"ansible.legacy.{name}"):
                     self[spelled] = self._guard(self._kind, name, function)
 
@@ -100,21 +103,32 @@ def _loaded(kind: str, name: str) -> Function | None:
 
 
 @cache
-def _in_folder(kind: str, folder: Path) -> dict[str, Function]:
-    class_name, method = _CLASSES[kind]
+def _in_folder(kind: str, folder: Path) -> tuple[dict[str, Function], list[str]]:
+    """The functions of a folder, and why files are passed over: a broken one takes nothing from
+    those who do not use it."""
     found: dict[str, Function] = {}
+    lost = []
     for path in sorted(folder.rglob("*.py")):
         if path.name.startswith("_"):
             continue
-        holder = getattr(load_file(kind, path), class_name, None)
-        if holder is None:
-            continue
         try:
-            functions = getattr(holder(), method)()
-        except Exception as error:  # the plugin's own code
-            raise BadInput(f"{path}: {class_name} cannot be used: {error}") from None
-        found |= {name: adapted(kind, name, function) for name, function in functions.items()}
-    return found
+            found |= _in_file(kind, path)
+        except BadInput as error:
+            sys.stderr.write(f"warning: {error}; it is passed over\n")
+            lost.append(str(error))
+    return found, lost
+
+
+def _in_file(kind: str, path: Path) -> dict[str, Function]:
+    class_name, method = _CLASSES[kind]
+    holder = getattr(load_file(kind, path), class_name, None)
+    if holder is None:
+        return {}
+    try:
+        functions = getattr(holder(), method)()
+    except Exception as error:  # the plugin's own code
+        raise BadInput(f"{path}: {class_name} cannot be used: {error}") from None
+    return {name: adapted(kind, name, function) for name, function in functions.items()}
 
 
 def load_file(kind: str, path: Path) -> ModuleType:

@@ -22,6 +22,7 @@ from playrunner.text.streams import as_json
 from playrunner.vault.masking import masking
 
 KEPT_RUNS = 200  # older run folders are removed
+OUTPUT, DIFF = "    ", "  ~ "  # what lines of a host's log begin with
 OPEN_SHARE = 16  # one in so many of the files that may be open is a host's log
 
 
@@ -56,19 +57,23 @@ class Ledger:
     the record.
     """
 
-    def __init__(self, command: str, directory: Path | None = None) -> None:
+    def __init__(
+        self, command: str, directory: Path | None = None, check: bool = False, diff: bool = False
+    ) -> None:
         root = (directory or state_directory()) / "runs"
         stamp = time.strftime("%Y%m%d-%H%M%S")
         self.run_id = f"{stamp}-{secrets.token_hex(3)}"
         self.folder = root / self.run_id
         self.lost: OSError | None = None
+        self._diff = diff  # only where it was asked for: comparing texts takes time
         self._logs: dict[str, int] = {}
         self._lock = threading.Lock()
         with recording_in(self.folder), _removed_on_failure(self.folder):
             self.folder.mkdir(parents=True, mode=0o700)
             (self.folder / "hosts").mkdir(mode=0o700)
             self._events = _opened(self.folder / "events.jsonl")
-            self.event("run", command=command, pid=os.getpid())
+            facts = {"check": True} if check else {}
+            self.event("run", command=command, pid=os.getpid(), **facts)
             if self.lost:
                 raise self.lost
             self._point_latest(root)
@@ -96,7 +101,7 @@ class Ledger:
                 else {}
             ),
         )
-        self.output(result.host, masking.text(_log_text(result)))
+        self.output(result.host, masking.text(_log_text(result, self._diff)))
 
     def output(self, host: str, text: str) -> None:
         """A host's full output, in its own file."""
@@ -184,12 +189,18 @@ def _removed_on_failure(folder: Path) -> Iterator[None]:
         raise
 
 
-def _log_text(result: Result) -> str:
+def _log_text(result: Result, diff: bool) -> str:
+    """The step in a line, its output with OUTPUT before each line, its diff with DIFF."""
     lines = [f"[{time.strftime('%H:%M:%S')}] {result.status}: {result.step}"]
     for values in [item.values for item in result.items] or [result.values]:
         for stream in ("stdout", "stderr", "msg"):
             if values.get(stream):
-                lines += [f"    {line}" for line in str(values[stream]).splitlines()]
+                lines += [f"{OUTPUT}{line}" for line in str(values[stream]).splitlines()]
+        if diff and isinstance(values.get("diff"), dict | list):
+            from playrunner.text.diffs import diff_lines
+
+            for text in diff_lines(values["diff"]):
+                lines += [f"{DIFF}{line}" for line in text.splitlines()]
     return "\n".join(lines) + "\n"
 
 

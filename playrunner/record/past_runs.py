@@ -38,6 +38,8 @@ class RunRecord:
     command: str
     started: float
     recap: Mapping[str, Any]  # empty when the run was cut short
+    pid: int = 0
+    check: bool = False
 
 
 @dataclass
@@ -66,7 +68,7 @@ def runs(directory: Path | None = None, unreadable: Unreadable | None = None) ->
         raise BadInput(
             f"the records of runs cannot be read: {error.strerror}", Place(str(root))
         ) from None
-    return [_read(folder, unreadable or Unreadable()) for folder in folders]
+    return [run_record(folder, unreadable or Unreadable()) for folder in folders]
 
 
 def events(folder: Path, unreadable: Unreadable | None = None) -> Iterator[dict[str, Any]]:
@@ -115,7 +117,8 @@ def _finite(value: dict[str, Any]) -> bool:
     )
 
 
-def _read(folder: Path, unreadable: Unreadable) -> RunRecord:
+def run_record(folder: Path, unreadable: Unreadable) -> RunRecord:
+    """One run, from its folder."""
     first = next(events(folder, unreadable), {})
     recap: dict[str, Any] | None = {}
     try:
@@ -128,5 +131,11 @@ def _read(folder: Path, unreadable: Unreadable) -> RunRecord:
     if recap is None:
         unreadable.parts.append(str(folder / "recap.json"))
     return RunRecord(
-        folder.name, folder, str(first.get("command") or ""), float(first.get("at", 0)), recap or {}
+        folder.name,
+        folder,
+        str(first.get("command") or ""),
+        float(first.get("at", 0)),
+        recap or {},
+        int(first.get("pid", 0)),
+        first.get("check") is True,
     )

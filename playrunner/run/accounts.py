@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from playrunner.aws.client import Account, AwsSettings, settings_of
 from playrunner.cloud.call_log import CallLog
 from playrunner.cloud.owner import Owner, owner_of
-from playrunner.errors import BadInput
+from playrunner.errors import RunRefused
 from playrunner.record.ledger import Ledger
 from playrunner.variables.origins import setting
 from playrunner.variables.scope import Scope
@@ -55,10 +55,14 @@ class CloudAccounts:
                 settings, Cluster(lambda: open_transport(settings, scope))
             )
 
+    def permissions_boundary(self, scope: Scope) -> str:
+        """The ARN of the policy that bounds every role of an inventory; empty when none does."""
+        return str(_value(scope, "aws_permissions_boundary"))
+
     def owner(self, scope: Scope) -> Owner:
         name = _value(scope, "cluster_name")
         if not name:
-            raise BadInput(
+            raise RunRefused(
                 "cluster_name is not set; every resource is tagged with it: set it in the"
                 " inventory (all: vars:)"
             )

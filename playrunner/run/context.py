@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -48,6 +48,7 @@ class Context:
     warnings: list[str] = field(default_factory=list)
     # What the step asked of a cloud so far, oldest first
     applied: list[Change] = field(default_factory=list)
+    keep: bool = False  # the step's `keep`: what it makes says so on itself
     _aws: Aws | None = None
     _gcp: Gcp | None = None
     _kube: Kube | None = None
@@ -87,8 +88,16 @@ class Context:
     @property
     def owner(self) -> Owner:
         if self._owner is None:
-            self._owner = self.clouds.owner(self.scope)
+            self._owner = replace(self.clouds.owner(self.scope), keep=self.keep)
         return self._owner
+
+    @property
+    def last_change(self) -> str:
+        return self._aws.last_change if self._aws is not None else ""
+
+    def created_at(self) -> float | None:
+        """When an earlier run asked for the step's thing, where that was lately."""
+        return self.clouds.call_log.created_at(self.subject)
 
     def refresh(self) -> None:
         """Forget what the clients have read so far."""

@@ -90,9 +90,10 @@ class ControllerSteps:
         try:
             if not isinstance(module, CloudModule):
                 return perform(module, ctx)
+            kept = self.requests.flag(step.keep, item.scope)
             if self.shared.survey:
-                kept = self.requests.flag(step.keep, item.scope)
                 return {**self.shared.survey.look(module, ctx, inflight, kept)}
+            ctx.keep = kept
             values = reconcile(module, ctx)
             return {**values, "foreseen": True} if ctx.check and values["changed"] else values
         finally:

@@ -120,7 +120,7 @@ def _run(
     locked = inventory_lock(inventory.files, command, not options.no_wait, report.print_note)
     with locked if options.lock else nullcontext():
         started = time.monotonic()
-        ledger = Ledger(command)
+        ledger = Ledger(command, check=options.check, diff=options.diff or options.check)
         shared = RunState(
             inventory, extra, options, plan, report, ledger, default_templar, agents, survey
         )
@@ -130,10 +130,18 @@ def _run(
                 shared.callbacks = open_callbacks(plays, report)
                 Execution(shared).play_all(plays)
                 code = 1 if shared.defects else _exit_code(shared)
+                if shared.refused is not None and code:
+                    code = BadInput.exit_code
                 if then and not code:
                     code = then(shared)
         except (Interrupted, KeyboardInterrupt):
             code = Interrupted.exit_code
+            if going_on := report.waiting():
+                report.print_note(
+                    f"stopped; this goes on without us, and may cost by the hour:"
+                    f" {', '.join(going_on)}; {project.program()} audit shows what is there and"
+                    " what it costs, the same command goes on with it"
+                )
         except BadInput as error:
             code = BadInput.exit_code
             report.print_error(error)

@@ -62,6 +62,7 @@ class RunState:
         self.play_number = 0
         self.play_ended = False  # by `meta: end_play`
         self.defects = 0
+        self.refused: BadInput | None = None  # why no step can work
         self._cache: dict[Hashable, Any] = {}
         self._lock = threading.Lock()
 

@@ -11,6 +11,7 @@ from playrunner.errors import (
     HostUnreachable,
     NotYet,
     PlayrunnerError,
+    RunRefused,
     StepFailed,
     UndefinedVariable,
 )
@@ -256,6 +257,10 @@ class StepStarter:
             return {**NOT_SURVEYED, "absent": True}
         if isinstance(error, NotYet) and self.shared.options.check:
             return {"unknown": True, "changed": False, "msg": str(error)}
+        if isinstance(error, RunRefused):
+            if self.shared.refused is not None:  # it was shown once, and holds for all steps
+                return {**NOT_SURVEYED, "skip_reason": str(error)}
+            self.shared.refused = error
         if isinstance(error, (BadInput, UndefinedVariable, StepFailed, NotYet)):
             return failure_values(error)
         raise error

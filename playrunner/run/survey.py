@@ -109,6 +109,7 @@ class Survey:
         self, module: CloudModule, ctx: Context, inflight: InFlightStep, kept: bool
     ) -> Mapping[str, Any]:
         state = module.observe(ctx)
+        kept = kept or (state is not None and module.kept(state))
         resource = FoundResource(module, ctx, inflight, state, kept)
         self.resources.append(resource)
         if state is None:

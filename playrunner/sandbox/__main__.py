@@ -1,5 +1,5 @@
-"""`python -m playrunner.sandbox up [--nodes N] [--aws] [--gcp] [--kube] [--registry] | status | env
-| down`: the stage."""
+"""`python -m playrunner.sandbox up [--nodes N] [--aws] [--gcp] [--kube] [--registry] [--datasets] |
+status | env | down`: the stage."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 from playrunner.sandbox import node_inventory, nodes, registry
 from playrunner.sandbox.aws.api import process as aws_process
 from playrunner.sandbox.aws.api.process import Aws
+from playrunner.sandbox.datasets import process as datasets_process
+from playrunner.sandbox.datasets.process import Datasets
 from playrunner.sandbox.gcp import process as gcp_process
 from playrunner.sandbox.gcp.process import Gcp
 from playrunner.sandbox.kube.process import process as kube_process
@@ -21,7 +23,7 @@ from playrunner.sandbox.kube.process.process import Kube
 from playrunner.sandbox.registry import Registry
 from playrunner.sandbox.state import SandboxError, default_root
 
-PARTS = ("nodes", "aws", "gcp", "kube", "registry")
+PARTS = ("nodes", "aws", "gcp", "kube", "registry", "datasets")
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,13 @@ class Found:
     gcp: Gcp | None
     kube: Kube | None
     registry: Registry | None
+    datasets: Datasets | None
 
     @property
     def healthy(self) -> bool:
+        parts = (self.aws, self.gcp, self.kube, self.registry, self.datasets)
         return all(node.alive for node in self.nodes) and all(
-            part is None or part.alive for part in (self.aws, self.gcp, self.kube, self.registry)
+            part is None or part.alive for part in parts
         )
 
 
@@ -74,12 +78,16 @@ def _up(root: Path, asked: argparse.Namespace) -> Found:
         or asked.only == "registry"
         or (asked.registry_if_installed and registry.installed())
     )
-    return Found(ssh_nodes, aws, gcp, kube, registry.up(root) if wanted else registry.status(root))
+    images = registry.up(root) if wanted else registry.status(root)
+    served = asked.datasets or asked.only == "datasets"
+    sets = datasets_process.up(root) if served else datasets_process.status(root)
+    return Found(ssh_nodes, aws, gcp, kube, images, sets)
 
 
 def _status(root: Path) -> Found:
     clouds = aws_process.status(root), gcp_process.status(root), kube_process.status(root)
-    return Found(nodes.status(root), *clouds, registry.status(root))
+    rest = registry.status(root), datasets_process.status(root)
+    return Found(nodes.status(root), *clouds, *rest)
 
 
 def _down(root: Path, only: str | None) -> None:
@@ -91,6 +99,8 @@ def _down(root: Path, only: str | None) -> None:
         kube_process.down(root)
     if only in (None, "registry"):
         registry.down(root)
+    if only in (None, "datasets"):
+        datasets_process.down(root)
     if only in (None, "nodes"):
         nodes.down(root)
 
@@ -125,6 +135,7 @@ def _show(sandbox: Found, *, as_json: bool, inventory: str) -> None:
         parts |= {"gcp": gcp.summary()} if gcp else {}
         parts |= {"kube": kube.summary()} if kube else {}
         parts |= {"registry": images.summary()} if images else {}
+        parts |= {"datasets": sandbox.datasets.summary()} if sandbox.datasets else {}
         print(json.dumps({"inventory": inventory if sandbox.nodes else None, **parts}, indent=2))
         return
     for node in sandbox.nodes:
@@ -145,10 +156,19 @@ def _show(sandbox: Found, *, as_json: bool, inventory: str) -> None:
         )
     if images is not None:
         print(f"images {images.address}  {_health(images.pid, images.alive)}  {images.auth_file}")
+    if sandbox.datasets is not None:
+        _show_datasets(sandbox.datasets)
     if sandbox.nodes:
         print(f"inventory: {inventory}")
-    elif aws is None and gcp is None and kube is None and images is None:
+    elif (
+        sandbox.datasets is None and aws is None and gcp is None and kube is None and images is None
+    ):
         print("nothing is running; start with: python -m playrunner.sandbox up")
+
+
+def _show_datasets(sets: Datasets) -> None:
+    health, names = _health(sets.pid, sets.alive), ", ".join(sets.names)
+    print(f"data   {sets.endpoint_url}  {health}  {names}")
 
 
 def _health(pid: int | None, alive: bool) -> str:
@@ -199,6 +219,11 @@ def _parser() -> argparse.ArgumentParser:
         "--registry-if-installed",
         action="store_true",
         help="the same, where docker-registry is installed",
+    )
+    up.add_argument(
+        "--datasets",
+        action="store_true",
+        help="serve small stand-ins of the data sets that profiles read",
     )
     status = verbs.add_parser("status", help="show which parts are running")
     for verb in (up, status):

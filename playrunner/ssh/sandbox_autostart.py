@@ -56,6 +56,13 @@ def ensure_cloud_sandbox_running(inventory: Inventory, modules: Iterable[str]) -
             _ensure_cluster(folder)
 
 
+def ensure_datasets_running(inventory: Inventory) -> None:
+    """Start the server of stand-in data sets, if the inventory is the sandbox's."""
+    folder = _folder(inventory, "localhost")
+    if folder is not None:
+        _ensure_cloud(folder, "datasets")
+
+
 def _ensure_cloud(folder: Path, cloud: str) -> None:
     try:
         address = read_json_object(folder / f"{cloud}.json")["endpoint_url"].removeprefix("http://")

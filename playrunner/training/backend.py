@@ -4,8 +4,8 @@ cluster."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +14,7 @@ from playrunner.training.launchers import CLUSTER_LAUNCHERS, SSH_LAUNCHERS
 
 if TYPE_CHECKING:
     from playrunner.options import Options
+    from playrunner.training.data.request import StageRequest
     from playrunner.training.kube.backend import ClusterBackend
     from playrunner.training.request import Request
     from playrunner.training.screen.watch_page import Snapshot
@@ -40,6 +41,11 @@ class Backend(Protocol):
 
     def bench(self, request: Request) -> int: ...
     def tensorboard(self, name: str, port: int) -> int: ...
+    def stage(self, request: StageRequest, overrides: tuple[str, ...]) -> int: ...
+
+
+# What profiles call the launchers of clusters.
+_OF_PROFILES = {"elastic": "elasticjob", "volcano": "vcjob", "pytorchjob": "pytorchjob"}
 
 
 def choose_backend(options: Options, *, launcher: str = "", run: str | None = None) -> Backend:
@@ -60,10 +66,32 @@ def choose_backend(options: Options, *, launcher: str = "", run: str | None = No
     return _made(options, chosen)
 
 
-def chosen_launcher(options: Options, launcher: str) -> str:
-    """The launcher of a new run: the one given, else the inventory's; empty leaves it to the
-    profile."""
-    return launcher or _inventory_launcher(options)
+def stage_backend(options: Options) -> Backend:
+    """Where data is staged to: the inventory's cluster, by its launcher or its claim; else its
+    hosts."""
+    from playrunner.run.run import open_inventory
+    from playrunner.training.inventory_scope import scope_of, value_of
+
+    launcher = _inventory_launcher(options)
+    if not launcher and value_of(scope_of(open_inventory(options), options), "train_claim", ""):
+        from playrunner.training.kube.backend import ClusterBackend
+
+        return ClusterBackend(options, launcher)
+    return _made(options, launcher)
+
+
+def chosen_launcher(
+    options: Options, launcher: str, profile: str = "", overrides: tuple[str, ...] = ()
+) -> str:
+    """The launcher of a new run: the one given, else the inventory's, else the profile's own where
+    that is a cluster's and the inventory has no hosts to train on; empty leaves it to the SSH
+    backend."""
+    chosen = launcher or _inventory_launcher(options)
+    if chosen or not profile or _has_hosts(options):
+        return chosen
+    from playrunner.training.request import profile_of
+
+    return _OF_PROFILES.get(profile_of(profile, overrides).launch.launcher, "")
 
 
 def cluster_backend(
@@ -91,8 +119,8 @@ def show_status(options: Options) -> int:
     """All runs of every backend in use."""
     from playrunner.training.screen.runs_table import show_runs
 
-    with ExitStack() as opened:
-        seen = _together([opened.enter_context(each.watch(1)) for each in _backends(options)])()
+    with opened_look(options, 1) as look:
+        seen = look()
     return show_runs(seen.runs, seen.silent, as_json_text=options.json)
 
 
@@ -102,9 +130,15 @@ def watch(options: Options, interval: float) -> int:
 
     if interval <= 0:
         raise BadInput(f"--interval must be more than 0 seconds, not {interval:g}")
+    with opened_look(options, METRICS) as look:
+        return show(look, options, interval)
+
+
+@contextmanager
+def opened_look(options: Options, metrics: int) -> Iterator[Callable[[], Snapshot]]:
+    """A look at all runs of every backend in use, with so many of the last metrics of each."""
     with ExitStack() as opened:
-        looks = [opened.enter_context(each.watch(METRICS)) for each in _backends(options)]
-        return show(_together(looks), options, interval)
+        yield _together([opened.enter_context(each.watch(metrics)) for each in _backends(options)])
 
 
 def _together(looks: list[Callable[[], Snapshot]]) -> Callable[[], Snapshot]:
@@ -156,6 +190,12 @@ def _inventory_launcher(options: Options) -> str:
     from playrunner.training.inventory_scope import launcher_of
 
     return launcher_of(options)
+
+
+def _has_hosts(options: Options) -> bool:
+    from playrunner.run.run import open_inventory
+
+    return any(name != "localhost" for name in open_inventory(options).hosts)
 
 
 def _names_cluster(options: Options) -> bool:

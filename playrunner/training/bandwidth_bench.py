@@ -17,6 +17,6 @@ def bench(
         from playrunner.training.kube.network.bandwidth_bench import bench_in_cluster
 
         return bench_in_cluster(image, job, nodes, Sizes(*sizes), options)
-    from playrunner.training.ssh.bandwidth import bench as over_ssh
+    from playrunner.training.ssh.network.bandwidth import bench as over_ssh
 
     return over_ssh(nodes, Sizes(*sizes), options)

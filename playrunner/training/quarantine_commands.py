@@ -64,51 +64,66 @@ class QuarantineCommands:
             print(f"{name:<{width}}  {kind:<7}  {_state(entry)}")
         return 0
 
-    def quarantine(self, node: str, reason: str, ttl: str) -> int:
-        seconds = seconds_of(ttl)
+    def quarantine(self, nodes: str, reason: str, ttl: str, cordon: bool = True) -> int:
+        seconds_of(ttl)
+        for node in _listed(nodes):
+            self._kube_for(node)  # all of them are known before one is changed
+        return self._report_all(
+            nodes,
+            [self._quarantine(node, reason, seconds_of(ttl), cordon) for node in _listed(nodes)],
+        )
+
+    def _quarantine(self, node: str, reason: str, seconds: float, cordon: bool) -> tuple[bool, str]:
         kube = self._kube_for(node)
         before = self._entry(node, kube)
         if before and before.reason == reason and not before.expired:
-            return self._report(node, False, f"{node} is already in quarantine: {before.text}")
+            return False, f"{node} is already in quarantine: {before.text}"
         if self._check:
-            return self._report(node, True, f"{node} would be quarantined: {reason}")
+            return True, f"{node} would be quarantined: {reason}"
         entry = (
-            kube_quarantine.put(kube, node, reason, seconds)
+            kube_quarantine.put(kube, node, reason, seconds, cordon)
             if kube
             else self._hosts.put(node, reason, seconds)
         )
-        return self._report(
-            node,
+        return (
             True,
             f"{node} is in quarantine: {entry.text}; release it with: {program()} nodes.release"
             f" {node}",
         )
 
-    def release(self, node: str, expired: bool) -> int:
-        if bool(node) == expired:
-            raise BadInput(f"give a node, as {program()} nodes.release node3, or --expired")
-        if expired:
-            over = [
-                name
-                for name, entry in (
-                    kube_quarantine.entries(self._kube) if self._kube else {}
-                ).items()
-                if entry.expired
-            ]
-            for name in over:
-                self._release(name, self._kube)
-            return self._report(
-                ", ".join(over),
-                bool(over),
-                f"released: {', '.join(over)}" if over else "no quarantine has expired",
+    def release(self, nodes: str, expired: bool, everyone: bool = False) -> int:
+        if bool(nodes) + expired + everyone != 1:
+            raise BadInput(
+                f"give nodes, as {program()} nodes.release node3,node4, or --expired, or --all"
             )
-        kube = self._kube_for(node)
-        changed = self._release(node, kube)
+        if expired or everyone:
+            return self._release_all(expired)
+        for node in _listed(nodes):
+            self._kube_for(node)  # all of them are known before one is changed
+        return self._report_all(nodes, [self._release_one(node) for node in _listed(nodes)])
+
+    def _release_all(self, expired: bool) -> int:
+        """Every quarantined node, or those whose time is over; hosts leave theirs by
+        themselves."""
+        marked = kube_quarantine.entries(self._kube) if self._kube else {}
+        over = [name for name, entry in marked.items() if entry.expired or not expired]
+        hosts = [] if expired else list(self._hosts.entries())
+        for name in over:
+            self._release(name, self._kube)
+        for host in hosts:
+            self._release(host, None)
+        names, none = ", ".join([*hosts, *over]), "has expired" if expired else "is on"
         return self._report(
-            node,
-            changed,
-            f"{node} may be used again" if changed else f"{node} is not in quarantine",
+            names, bool(names), f"released: {names}" if names else f"no quarantine {none}"
         )
+
+    def _release_one(self, node: str) -> tuple[bool, str]:
+        changed = self._release(node, self._kube_for(node))
+        return changed, f"{node} may be used again" if changed else f"{node} is not in quarantine"
+
+    def _report_all(self, nodes: str, done: list[tuple[bool, str]]) -> int:
+        changed = any(one for one, _ in done)
+        return self._report(nodes, changed, "\n".join(text for _, text in done))
 
     def _release(self, node: str, kube: Kube | None) -> bool:
         if self._check:
@@ -156,3 +171,7 @@ def _cluster_of(fleet: Fleet) -> Kube | None:
         Scope(RunVariables(fleet.inventory, default_templar, {}, {}), "localhost"),
     )
     return Kube(Cluster(lambda: open_transport(settings, scope)), "nodes")
+
+
+def _listed(text: str) -> list[str]:
+    return list(dict.fromkeys(text.replace(",", " ").split()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from playrunner.errors import BadInput, PlayrunnerError
 from trainer import errors as trainer_errors
@@ -24,6 +24,28 @@ class Request:
     replace: bool = False
     gate: bool = True
     stage_only: bool = False
+    avoid: tuple[str, ...] = ()  # nodes of a cluster that a network check found bad
+
+    def on_fewer(self, nodes: int) -> Request:
+        """The same run going on with the nodes that are left."""
+        return replace(self, nodes=nodes, overrides=continued(self.overrides, True))
+
+
+_RESUME = "train.checkpoint.resume="
+
+
+def continued(overrides: Sequence[str], has_checkpoints: bool) -> tuple[str, ...]:
+    """The settings of a run that goes on: one that was to begin from nothing, or from another's
+    checkpoint, resumes from its own."""
+    if not has_checkpoints:
+        return tuple(overrides)
+    return (*(each for each in overrides if not each.startswith(_RESUME)), f"{_RESUME}auto")
+
+
+def begins_elsewhere(overrides: Sequence[str]) -> bool:
+    """Whether the settings name a checkpoint to begin from."""
+    values = [each.removeprefix(_RESUME) for each in overrides if each.startswith(_RESUME)]
+    return bool(values) and values[-1] not in ("auto", "never")
 
 
 class LaunchRefused(PlayrunnerError):

@@ -25,9 +25,10 @@ def list_(context: Context, flags: dict[str, Any]) -> int:
     flags=_CHANGE,
     positional=["node"],
     help={
-        "node": "a host of the inventory, or a node of its cluster",
+        "node": "a host of the inventory, or a node of its cluster; several with commas",
         "reason": "why, for the record",
         "ttl": "how long, as 90m, 24h or 3d",
+        "cordon": "a cluster's node: cordon it beside its taint; --no-cordon taints it only",
     },
 )
 def quarantine(
@@ -36,29 +37,35 @@ def quarantine(
     flags: dict[str, Any],
     reason: str = "quarantined by hand",
     ttl: str = "24h",
+    cordon: bool = True,
 ) -> int:
-    """Exclude a node from new runs for a while.
+    """Exclude nodes from new runs for a while.
 
     A host is skipped; a node of a cluster is tainted and cordoned."""
     from playrunner.training.quarantine_commands import open_quarantine_commands
 
     with open_quarantine_commands(flags) as commands:
-        return commands.quarantine(node, reason, ttl)
+        return commands.quarantine(node, reason, ttl, cordon)
 
 
 @verb(
     flags=_CHANGE,
     positional=positional_if_given("nodes.release", "node"),
     help={
-        "node": "the node",
+        "node": "the node; several with commas",
         "expired": "instead, release every cluster node whose ttl has passed",
+        "all": "instead, release every node that is in quarantine",
     },
 )
 def release(
-    context: Context, flags: dict[str, Any], node: str | None = None, expired: bool = False
+    context: Context,
+    flags: dict[str, Any],
+    node: str | None = None,
+    expired: bool = False,
+    all: bool = False,
 ) -> int:
-    """Release a node from quarantine."""
+    """Release nodes from quarantine."""
     from playrunner.training.quarantine_commands import open_quarantine_commands
 
     with open_quarantine_commands(flags) as commands:
-        return commands.release(node or "", expired)
+        return commands.release(node or "", expired, all)

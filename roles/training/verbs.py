@@ -1,20 +1,29 @@
 """train: launch, follow, inspect and stop training runs, on hosts over SSH or on a cluster."""
 
-from playrunner.training.verbs.cluster import export, netcheck, precompile, shell, stage, top
+from playrunner.page.verbs import train_report as report
+from playrunner.training.verbs.cluster import netcheck, precompile, shell, top
+from playrunner.training.verbs.data import stage
 from playrunner.training.verbs.inspection import bench, env, logs, status, tensorboard, watch, why
+from playrunner.training.verbs.model import evaluate, export, generate, import_weights
+from playrunner.training.verbs.profile import check
 from playrunner.training.verbs.runs import launch, prepare, resume, scale, stop
 
 GROUP = "train"
 LIFECYCLE = False  # runs are launched and stopped, not created and deleted
 __all__ = [
     "bench",
+    "check",
     "env",
+    "evaluate",
     "export",
+    "generate",
+    "import_weights",
     "launch",
     "logs",
     "netcheck",
     "precompile",
     "prepare",
+    "report",
     "resume",
     "scale",
     "shell",

@@ -20,6 +20,7 @@ RUN_BY = {
     "train-locally.yaml": "tests/launch/end_to_end/test_playbooks.py",
     "train-on-eks-cpu.yaml": "tests/launch/end_to_end/test_playbooks.py",
     "train-on-eks-gpu.yaml": "tests/launch/end_to_end/test_playbooks.py",
+    "train-on-eks-llama.yaml": "tests/launch/end_to_end/test_playbooks.py",
     "train-on-eks-trainium.yaml": "tests/launch/end_to_end/test_playbooks.py",
     "train-on-gke.yaml": "tests/roles/test_gcp_training.py",
 }

@@ -166,6 +166,24 @@ def test_a_plugin_that_cannot_be_loaded_is_named_with_its_file(stage: Stage) -> 
     assert "Traceback" not in done.text
 
 
+def test_a_plugin_that_cannot_be_loaded_takes_nothing_from_those_who_do_not_use_it(
+    stage: Stage,
+) -> None:
+    broken = _beside(stage, "filter_plugins/broken.py", "import no_such_package\n")
+    _beside(
+        stage,
+        "filter_plugins/sound.py",
+        "class FilterModule:\n    def filters(self): return {'twice': lambda value: value * 2}\n",
+    )
+    done = stage.play(
+        '- {hosts: node1, gather_facts: false, tasks: [{debug: {msg: "{{ 21 | twice }}"}}]}',
+        as_json=False,
+    )
+    assert done.code == 0 and "42" in done.out, done.text
+    (warning,) = done.err.strip().splitlines()
+    assert warning.startswith(f"warning: {broken} cannot be loaded: No module named"), done.err
+
+
 def test_callbacks_hear_of_plays_tasks_and_results_in_order(stage: Stage) -> None:
     heard = stage.folder / "heard"
     _beside(stage, "callback_plugins/listens.py", f"""

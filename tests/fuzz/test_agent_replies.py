@@ -7,8 +7,8 @@ import json
 import time
 
 from playrunner.output.ansible_diff import ansible_diff
-from playrunner.output.diffs import diff_lines
 from playrunner.ssh import limits, replies
+from playrunner.text.diffs import diff_lines
 from tests.support.fuzz.surface import as_bytes, fuzzed
 
 SEEDS = [

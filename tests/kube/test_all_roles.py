@@ -41,7 +41,7 @@ IMAGES = "{.spec.template.spec.containers[*].image}"
 PRIORITY = "{.spec.template.spec.priorityClassName}"
 FACTS: dict[str, dict[str, str]] = {
     "daemonset/nvidia-device-plugin-daemonset -n kube-system": {
-        IMAGES: "nvcr.io/nvidia/k8s-device-plugin:v0.14.1",
+        IMAGES: "nvcr.io/nvidia/k8s-device-plugin:v0.17.1",
         TOLERATES: "CriticalAddonsOnly nvidia.com/gpu",
         PRIORITY: "system-node-critical",
         "{.spec.template.spec.containers[0].securityContext.capabilities.drop[*]}": "ALL",
@@ -97,7 +97,7 @@ FACTS: dict[str, dict[str, str]] = {
         IMAGES: "volcanosh/vc-controller-manager:v1.15.1"
     },
     "deployment/volcano-scheduler -n volcano-system": {IMAGES: "volcanosh/vc-scheduler:v1.15.1"},
-    "job/volcano-admission-init -n volcano-system": {"{.status.succeeded}": "1"},
+    "job/volcano-admission-init-78dcb91e -n volcano-system": {"{.status.succeeded}": "1"},
     "queue.scheduling.volcano.sh/test": {"{.spec.weight}": "1", "{.spec.reclaimable}": "false"},
     "crd/jobs.batch.volcano.sh": {},
     "crd/podgroups.scheduling.volcano.sh": {},

@@ -87,3 +87,20 @@ def test_a_race_that_is_always_lost_ends_with_its_cause(stage: AddonStage) -> No
     lost = stage.create("efa", efa_timeout=5)
     assert lost.code == 2 and "CreateContainerConfigError" in lost.messages, lost.messages
     assert 1 <= stage.injected_faults()[0]["struck"] <= 4, "once, and three times anew at most"
+
+
+@pytest.mark.parametrize("taint", ["nvidia.com/gpu", "aws.amazon.com/neuron"])
+def test_nodes_that_are_tainted_by_their_devices_get_it_too(
+    monkeypatch: pytest.MonkeyPatch, taint: str
+) -> None:
+    monkeypatch.chdir(ROOT)
+    pods = yaml.safe_load(rendered("efa", ["eks-gpu"]))["spec"]["template"]["spec"]
+    assert {"key": taint, "operator": "Exists", "effect": "NoSchedule"} in pods["tolerations"]
+
+
+def test_it_sees_the_cards_where_it_looks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    body = yaml.safe_load(rendered("efa", ["eks-gpu"]))
+    mounts = {one["mountPath"]: one["name"] for one in container_of(body)["volumeMounts"]}
+    volumes = {one["name"]: one for one in body["spec"]["template"]["spec"]["volumes"]}
+    assert volumes[mounts["/dev/infiniband"]]["hostPath"]["path"] == "/dev/infiniband"

@@ -18,7 +18,11 @@ KIND = "elasticjobs.elastic.pytorch.org"
 
 def test_elastic_comes_once_and_goes_without_a_trace(stage: AddonStage) -> None:
     foreseen = stage.create("elastic", check=True)
-    assert set(foreseen.statuses.values()) == {"changed"}, foreseen.messages
+    assert foreseen.statuses == {
+        "elastic : elastic CRD": "changed",
+        "elastic : elastic job controller": "changed",
+        "elastic : elastic gives a job its pods": "unknown",
+    }, foreseen.messages
     assert stage.object("v1", "namespaces", "elastic-job") is None
     made = stage.create("elastic")
     assert made.code == 0, made.messages
@@ -126,7 +130,8 @@ def _is_as_the_guide_has_it(stage: AddonStage) -> None:
     assert container["image"] == "torchelastic/kubernetes:0.1.0"
     assert (container["command"], container["args"]) == (["/manager"], ["--enable-leader-election"])
     assert container["resources"]["requests"] == {"cpu": "100m", "memory": "20Mi"}
-    assert container["resources"]["limits"]["memory"] == "30Mi"
+    # The guide's 30Mi end the controller once there are some jobs.
+    assert container["resources"]["limits"]["memory"] == "128Mi"
     assert deployment["spec"]["selector"]["matchLabels"] == {"app": "torch-elastic"}
     binding = stage.object(
         "rbac.authorization.k8s.io/v1",

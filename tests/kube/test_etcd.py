@@ -22,7 +22,7 @@ from tests.support.kube.rendering import ROOT, container_of, rendered
             "etcd-deployment",
         ),
         ({"etcd_services": ["etcd-server", "etcd-client"]}, ["etcd-server", "etcd-client"], "etcd"),
-        ({}, ["etcd"], "etcd"),
+        ({}, ["etcd-service"], "etcd"),
     ],
 )
 def test_it_has_every_shape_of_the_guides(

@@ -8,7 +8,9 @@ writes them anew.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
+from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -144,13 +146,33 @@ def test_every_image_is_pinned_and_comes_from_one_file() -> None:
     pins = yaml.safe_load((ROOT / "manifests" / "versions.yaml").read_text())
     for role, things in pins.items():
         for thing, sets in things.items():
-            assert set(sets) == {"guide", "current"}, f"{role}.{thing}"
+            assert set(sets) - {"checked"} == {"guide", "current"}, f"{role}.{thing}"
             for pin in sets.values():
                 assert not str(pin).endswith(":latest"), f"{role}.{thing}: {pin}"
     for file in (ROOT / "manifests").glob("*/*.j2"):
         for line in file.read_text().splitlines():
             if line.strip().removeprefix("- ").startswith("image:"):
                 assert "{{" in line, f"{_shown(file)}: {line.strip()} is not from versions.yaml"
+
+
+YEAR = timedelta(days=365)
+
+
+def test_what_was_compared_with_its_upstream_long_ago_is_listed() -> None:
+    pins = yaml.safe_load((ROOT / "manifests" / "versions.yaml").read_text())
+    days = {
+        f"{role}.{thing}": sets["checked"]
+        for role, things in pins.items()
+        for thing, sets in things.items()
+        if "checked" in sets
+    }
+    assert {"efa.device_plugin", "nvidia.device_plugin", "volcano.controllers"} <= set(days)
+    assert all(isinstance(day, date) for day in days.values()), days
+    old = [name for name, day in days.items() if date.today() - day > YEAR]
+    if old:
+        warnings.warn(
+            f"compared with upstream more than a year ago: {', '.join(old)}", stacklevel=1
+        )
 
 
 @cache

@@ -30,7 +30,7 @@ def test_it_is_the_plugin_of_the_guides(monkeypatch: pytest.MonkeyPatch) -> None
     assert body["spec"]["template"]["metadata"]["labels"] == {"name": "nvidia-device-plugin-ds"}
     assert container_of(body)["name"] == "nvidia-device-plugin-ctr"
     assert container_of(body)["image"] == "nvidia/k8s-device-plugin:1.0.0-beta4"
-    assert container_of(plugin())["image"] == "nvcr.io/nvidia/k8s-device-plugin:v0.14.1"
+    assert container_of(plugin())["image"] == "nvcr.io/nvidia/k8s-device-plugin:v0.17.1"
     assert container_of(body)["env"] == [{"name": "FAIL_ON_INIT_ERROR", "value": "false"}]
     assert container_of(body)["securityContext"] == {
         "allowPrivilegeEscalation": False,

@@ -3,6 +3,7 @@ admission does not answer."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -145,12 +146,7 @@ def _is_as_the_facts_have_it(stage: AddonStage) -> None:
             },
         ],
     }
-    assert (
-        stage.object("batch/v1", "jobs", "volcano-admission-init", "volcano-system")["status"][
-            "succeeded"
-        ]
-        == 1
-    )
+    assert [job["status"]["succeeded"] for job in _makers(stage)] == [1]
     assert stage.object("v1", "secrets", "volcano-admission-secret", "volcano-system")
     hooks = [
         hook
@@ -197,6 +193,12 @@ def _judging_queues(stage: AddonStage, client: dict[str, Any]) -> Iterator[None]
         stage.api.call("DELETE", f"{HOOKS}/{stage.own}")
 
 
+def _makers(stage: AddonStage) -> list[dict[str, Any]]:
+    """The Jobs that make admission's certificate."""
+    jobs = stage.api.get("/apis/batch/v1/namespaces/volcano-system/jobs")["items"]
+    return [job for job in jobs if job["metadata"]["name"].startswith("volcano-admission-init")]
+
+
 def _queue(stage: AddonStage) -> dict[str, Any]:
     return dict(stage.object("scheduling.volcano.sh/v1beta1", "queues", "test")["spec"])
 
@@ -208,3 +210,53 @@ def _cores_of(node: dict[str, Any]) -> float:
 def _cores(quantity: object) -> float:
     text = str(quantity)
     return int(text[:-1]) / 1000 if text.endswith("m") else float(text)
+
+
+VCJOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
+
+
+def _vcjob(name: str) -> dict[str, Any]:
+    sleeper = {"name": "c", "image": "sleep:1", "command": ["sleep", "600"]}
+    pod = {"restartPolicy": "Never", "containers": [sleeper]}
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {
+            "schedulerName": "volcano",
+            "queue": "test",
+            "minAvailable": 1,
+            "tasks": [{"name": "t", "replicas": 1, "template": {"spec": pod}}],
+        },
+    }
+
+
+def test_controllers_that_wait_for_a_missing_kind_fail_the_role_with_what_did_not_come(
+    stage: AddonStage,
+) -> None:
+    others = [["NodeShard", "nodeshards", "shard", "Cluster"]]
+    said = json.dumps({"volcano_other_kinds": others, "volcano_timeout": 15})
+    made = stage.invoke("volcano.create", "--extra-vars", said)
+    assert made.code != 0, made.text
+    assert "got no pod" in made.text and "its operator does not act" in made.text
+    mended = stage.create("volcano")
+    assert mended.code == 0, mended.messages
+    assert not stage.api.get(VCJOBS.replace("default", "volcano-system"))["items"]
+    assert stage.create("volcano").changed == []
+    assert stage.delete("volcano").code == 0
+
+
+def test_another_version_replaces_it_in_place_and_jobs_stay(stage: AddonStage) -> None:
+    assert stage.create("volcano", versions="guide").code == 0
+    assert stage.api.call("POST", VCJOBS, _vcjob("going-on"))["kind"] == "Job"
+    uid = stage.api.get(f"{VCJOBS}/going-on")["metadata"]["uid"]
+    upgraded = stage.create("volcano")
+    assert upgraded.code == 0, upgraded.messages
+    assert stage.api.get(f"{VCJOBS}/going-on")["metadata"]["uid"] == uid
+    assert len(_makers(stage)) == 1
+    refused = stage.invoke("volcano.delete", "--yes")
+    assert refused.code == 5, refused.text
+    assert "1 jobs.batch.volcano.sh: default/going-on" in refused.err
+    assert "--with-objects" in refused.err
+    assert stage.object("apps/v1", "deployments", "volcano-controllers", "volcano-system")
+    assert stage.invoke("volcano.delete", "--yes", "--with-objects").code == 0

@@ -9,7 +9,7 @@ from playrunner.leftovers import Leftover, find
 from playrunner.leftovers.aws.kinds import BY_NAME, KINDS
 from playrunner.leftovers.leftover import UNSEEN
 from tests.support.aws.leftovers_listing import listing, settle
-from tests.support.aws.leftovers_world import Builder, neighbours
+from tests.support.aws.leftovers_world import TRUST, Builder, neighbours
 from tests.support.aws.sandbox import PretendAws
 from tests.support.until import until
 
@@ -210,3 +210,20 @@ def test_the_order_of_removal_has_no_circle_and_no_unknown_name() -> None:
         free = {name for name, after in left.items() if not after & set(left)}
         assert free, left
         left = {name: after for name, after in left.items() if name not in free}
+
+
+def test_the_search_does_not_grow_with_the_roles_of_others(aws: PretendAws, client: Aws) -> None:
+    stack = Builder(aws, "demo")
+    stack.identity()
+    for number in range(25):
+        aws.role(f"theirs-{number}", "ec2.amazonaws.com")
+    aws.client("iam").create_role(
+        RoleName="other-name",
+        AssumeRolePolicyDocument=TRUST,
+        Description="nodes (playrunner demo)",
+        Tags=stack.list,
+    )
+    aws.control("DELETE", "calls")
+    found = {one.id for one in find(client, "demo") if one.kind == "IAM role"}
+    assert found == {"demo-machine", "other-name"}
+    assert len(aws.calls("GetRole")) == 2

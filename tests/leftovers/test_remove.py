@@ -3,6 +3,7 @@ others is touched."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -28,7 +29,7 @@ def test_a_whole_stack_goes_and_the_neighbours_stay_as_they_are(
     settle(aws)
     before = listing(aws)
     Builder(aws, "demo").everything()
-    assert sweep(client, "demo", sleep, quiet) == []
+    assert sweep(client, "demo", sleep, quiet, with_kept=True) == []
     assert listing(aws) == before
 
 
@@ -40,7 +41,7 @@ def test_a_stack_goes_from_any_partial_state(
     stack = Builder(aws, "demo")
     for step in Builder.STEPS[:steps]:
         getattr(stack, step)()
-    assert sweep(client, "demo", sleep, quiet) == []
+    assert sweep(client, "demo", sleep, quiet, with_kept=True) == []
     assert listing(aws) == before
 
 
@@ -62,7 +63,7 @@ def test_what_is_still_being_made_is_waited_for(aws: PretendAws, client: Aws, sl
     aws.cluster(stack.subnets, "demo", tags=stack.tags)
     aws.delays(eks__nodegroup__create=0.6)
     aws.nodegroup("demo", stack.subnets, wait=False, tags=stack.tags)
-    assert sweep(client, "demo", sleep, quiet) == []
+    assert sweep(client, "demo", sleep, quiet, with_kept=True) == []
 
 
 def test_interfaces_that_outlive_their_load_balancer_are_waited_for(
@@ -73,7 +74,7 @@ def test_interfaces_that_outlive_their_load_balancer_are_waited_for(
     stack.made_by_the_cluster()
     aws.delays(elb__interface__linger=1.5)
     said: list[str] = []
-    assert sweep(client, "demo", sleep, said.append) == []
+    assert sweep(client, "demo", sleep, said.append, with_kept=True) == []
     assert any(
         text.startswith("waiting: network interface") and "held by ELB" in text for text in said
     )
@@ -85,7 +86,7 @@ def test_what_may_not_be_removed_is_named_with_the_reason_and_the_cost(
     stack = Builder(aws, "demo")
     stack.network()
     aws.fault("deny", service="ec2", action="DeleteNatGateway")
-    left = {one.kind: one for one in sweep(client, "demo", sleep, quiet)}
+    left = {one.kind: one for one in sweep(client, "demo", sleep, quiet, with_kept=True)}
     gateway = left["NAT gateway"]
     assert gateway.id == stack.nat
     assert gateway.monthly_dollars == pytest.approx(32.85)
@@ -116,7 +117,7 @@ def test_a_group_that_others_name_is_left_and_theirs_stays(
     ec2.authorize_security_group_ingress(GroupId=theirs, IpPermissions=[rule])
     look = lambda: ec2.describe_security_groups(GroupIds=[theirs])["SecurityGroups"]  # noqa: E731
     before = look()
-    [left] = sweep(client, "demo", sleep, quiet)
+    [left] = sweep(client, "demo", sleep, quiet, with_kept=True)
     assert left.id == stack.group
     assert f"rules of {theirs}" in left.why
     assert look() == before
@@ -130,7 +131,7 @@ def test_a_policy_that_others_have_attached_is_left_on_their_role(
     aws.role("theirs", "ec2.amazonaws.com")
     policy = iam.list_policies(Scope="Local")["Policies"][0]["Arn"]
     iam.attach_role_policy(RoleName="theirs", PolicyArn=policy)
-    [left] = sweep(client, "demo", sleep, quiet)
+    [left] = sweep(client, "demo", sleep, quiet, with_kept=True)
     assert (left.kind, left.id) == ("IAM policy", policy)
     assert "used by theirs" in left.why
 
@@ -141,7 +142,7 @@ def test_an_unmarked_machine_in_our_vpc_is_left_running(
     stack = Builder(aws, "demo")
     stack.network()
     stack.unmarked_machine()
-    left = {one.kind for one in sweep(client, "demo", sleep, quiet)}
+    left = {one.kind for one in sweep(client, "demo", sleep, quiet, with_kept=True)}
     assert {"instance", "network interface", "subnet", "VPC"} <= left
     until(
         lambda: {one["State"]["Name"] for one in aws.instances()},
@@ -156,7 +157,7 @@ def test_lost_answers_and_throttling_leave_nothing_behind(
     Builder(aws, "demo").everything()
     aws.fault("throttle", probability=0.1, seed=1)
     aws.fault("lost", mutating=True, probability=0.2, seed=2)
-    assert sweep(client, "demo", sleep, quiet) == []
+    assert sweep(client, "demo", sleep, quiet, with_kept=True) == []
     aws.control("DELETE", "faults")
     assert listing(aws) == before
 
@@ -164,7 +165,17 @@ def test_lost_answers_and_throttling_leave_nothing_behind(
 def test_only_what_is_wanted_is_removed(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
     stack = Builder(aws, "demo")
     stack.shelves()
-    assert sweep(client, "demo", sleep, quiet, selected=lambda one: one.kind != "S3 bucket") == []
+    assert (
+        sweep(
+            client,
+            "demo",
+            sleep,
+            quiet,
+            with_kept=True,
+            selected=lambda one: one.kind != "S3 bucket",
+        )
+        == []
+    )
     assert {one.kind for one in find(client, "demo")} == {"S3 bucket"}
 
 
@@ -176,7 +187,7 @@ def test_removing_one_stack_leaves_the_other(aws: PretendAws, client: Aws, sleep
     stack = Builder(aws, "demo")
     stack.network()
     stack.shelves()
-    assert sweep(client, "demo", sleep, quiet) == []
+    assert sweep(client, "demo", sleep, quiet, with_kept=True) == []
     assert listing(aws) == before
 
 
@@ -200,4 +211,43 @@ def test_an_interrupted_removal_asks_for_nothing_more(
     assert not {"DeleteVpc", "DeleteSubnet", "DeleteInternetGateway"} & {
         call["action"] for call in aws.calls()
     }
-    assert sweep(client, "demo", sleep, quiet) == []
+    assert sweep(client, "demo", sleep, quiet, with_kept=True) == []
+
+
+def test_a_sweep_leaves_what_holds_something_and_what_says_that_it_is_kept(
+    aws: PretendAws, client: Aws, sleep: Sleep
+) -> None:
+    stack, ecr = Builder(aws, "demo"), aws.client("ecr")
+    stack.shelves()
+    ec2 = aws.client("ec2")
+    volume = ec2.create_volume(
+        AvailabilityZone="us-west-2a",
+        Size=10,
+        VolumeType="gp3",
+        TagSpecifications=[
+            {
+                "ResourceType": "volume",
+                "Tags": [*stack.list, {"Key": "playrunner:keep", "Value": "true"}],
+            }
+        ],
+    )["VolumeId"]
+    snapshot = ec2.create_snapshot(
+        VolumeId=volume,
+        TagSpecifications=[
+            {
+                "ResourceType": "snapshot",
+                "Tags": [*stack.list, {"Key": "playrunner:keep", "Value": "true"}],
+            }
+        ],
+    )["SnapshotId"]
+    kind = "application/vnd.docker.distribution.manifest.v2+json"
+    manifest = json.dumps(
+        {"schemaVersion": 2, "mediaType": kind, "layers": [], "config": {"digest": "sha256:0"}}
+    )
+    ecr.put_image(repositoryName="demo/images", imageManifest=manifest, imageTag="v1")
+    left = {one.id: one for one in sweep(client, "demo", sleep, quiet)}
+    assert set(left) == {stack.bucket, "demo/images", volume, snapshot}
+    assert left[volume].kept and left[snapshot].kept
+    assert not left[stack.bucket].kept and "--with-kept" in left[stack.bucket].why
+    assert left["demo/images"].why.startswith("holds 1 image")
+    assert sweep(client, "demo", sleep, quiet, with_kept=True) == []

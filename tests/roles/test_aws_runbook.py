@@ -4,6 +4,7 @@ people's tools."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -105,6 +106,15 @@ def test_the_trainium_variant(aws: PretendAws, inventory: Path, tmp_path: Path) 
     _runbook(aws, tmp_path, ("eks-trainium", str(inventory)), agrees)
 
 
+def test_account_caller_and_region_are_shown(
+    aws: PretendAws, inventory: Path, tmp_path: Path
+) -> None:
+    operator = Operator(aws, tmp_path, ("eks-cpu", str(inventory)))
+    shown = operator.invoke("preflight.check", "--roles", "eks")
+    assert shown.code == 0, shown.out + shown.err
+    assert re.search(r"account 123456789012, arn:aws:\S+, us-[a-z]+-\d", shown.out + shown.err)
+
+
 def test_the_cpu_variant(aws: PretendAws, inventory: Path, tmp_path: Path) -> None:
     def agrees(operator: Operator) -> None:
         cluster = operator.aws_cli("eks", "describe-cluster", "--name", "drill")["cluster"]
@@ -127,9 +137,18 @@ def test_the_cpu_variant(aws: PretendAws, inventory: Path, tmp_path: Path) -> No
         conditions = trust["Condition"]["StringEquals"]
         assert "system:serviceaccount:default:pytorch-training-sa" in conditions.values()
         assert "sts.amazonaws.com" in conditions.values()
+        templates = operator.aws_cli(
+            "ec2",
+            "describe-launch-template-versions",
+            "--launch-template-name",
+            "drill-cpu-nodes",
+        )["LaunchTemplateVersions"]
+        assert [each["LaunchTemplateData"]["KeyName"] for each in templates] == ["operators"]
         _is_safe(operator)
 
-    _runbook(aws, tmp_path, ("eks-cpu", str(inventory)), agrees, "bucket.create")
+    aws.client("ec2").create_key_pair(KeyName="operators")
+    given = ("--extra-vars", json.dumps({"eks_key_name": "operators"}))
+    _runbook(aws, tmp_path, ("eks-cpu", str(inventory)), agrees, "bucket.create", extra=given)
 
 
 def test_a_cluster_that_is_there_already(aws: PretendAws, inventory: Path, tmp_path: Path) -> None:
@@ -195,7 +214,7 @@ def _runbook(
     assert everything(aws) == before
     assert operator.invoke("audit").code == 0
     _says_no_secret(operator)
-    permissions.check(aws.calls())
+    permissions.check(aws.calls(), "drill")
 
 
 def _is_safe(operator: Operator) -> None:

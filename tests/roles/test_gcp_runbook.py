@@ -28,6 +28,23 @@ def operator_of(gcp: PretendGcp, inventory: Path, home: Path) -> Operator:
     return Operator(gcp, home, ("gke", str(inventory)))  # type: ignore[arg-type]
 
 
+def test_images_have_a_repository_in_artifact_registry_that_goes_with_the_rest(
+    gcp: PretendGcp, gcp_inventory: Path, tmp_path: Path
+) -> None:
+    operator = operator_of(gcp, gcp_inventory, tmp_path)
+    step = "artifact_registry : artifact registry repository"
+    assert operator.results("artifact-registry.create")[step] == "changed"
+    assert operator.results("artifact-registry.create")[step] == "ok"
+    repository = gcp.get("v1/projects/{p}/locations/us-central1/repositories/drill")
+    assert repository["format"] == "DOCKER"
+    assert repository["labels"]["playrunner-cluster"] == "drill"
+    foreseen = operator.invoke("nccl-image.push", "--images", "gpt2-elastic", "--check")
+    assert "AWS" not in foreseen.out + foreseen.err, foreseen.out + foreseen.err
+    assert "us-central1-docker.pkg.dev" in foreseen.out
+    gone = operator.invoke("teardown", "--yes")
+    assert gone.code == 0 and gcp.everything() == {}, gone.out + gone.err
+
+
 def test_a_cluster_is_made_once_agrees_with_gcloud_and_goes_without_a_trace(
     gcp: PretendGcp, gcp_inventory: Path, tmp_path: Path
 ) -> None:

@@ -91,7 +91,10 @@ def _is_as_it_should_be(machine: Machine) -> None:
     policy = machine.aws.client("iam").get_role_policy(RoleName=name, PolicyName="jumphost")[
         "PolicyDocument"
     ]
-    assert [statement["Action"] for statement in policy["Statement"]] == [["eks:DescribeCluster"]]
+    assert policy["Statement"][0]["Action"] == ["eks:DescribeCluster"]
+    assert all(
+        action.startswith("ecr:") for more in policy["Statement"][1:] for action in more["Action"]
+    )
 
     key = machine.state / "jumphost" / CLUSTER / "key"
     assert key.stat().st_mode & 0o777 == 0o600
@@ -135,3 +138,52 @@ def test_a_check_reaches_for_no_machine_that_is_not_there(machine: Machine) -> N
         == statuses["jumphost : jumphost packages"]
         == "unknown"
     )
+
+
+def test_it_reaches_the_api_of_a_cluster_in_its_network_and_is_let_in(machine: Machine) -> None:
+    ec2, eks = machine.aws.client("ec2"), machine.aws.client("eks")
+    made = machine.run("create")
+    assert made.code == 0, made.text
+    mine = [{"Name": "tag:playrunner:cluster", "Values": [CLUSTER]}]
+    subnets = {
+        one["AvailabilityZone"]: one["SubnetId"]
+        for one in ec2.describe_subnets(Filters=mine)["Subnets"]
+    }
+    access = {"authenticationMode": "API_AND_CONFIG_MAP"}
+    cluster = machine.aws.cluster(list(subnets.values())[:2], CLUSTER, accessConfig=access)
+    again = machine.run("create")
+    assert again.code == 0, again.text
+
+    (host,) = [
+        one
+        for reservation in ec2.describe_instances(Filters=mine)["Reservations"]
+        for one in reservation["Instances"]
+    ]
+    own = {group["GroupId"] for group in host["SecurityGroups"]}
+    endpoint = cluster["resourcesVpcConfig"]["clusterSecurityGroupId"]
+    (group,) = ec2.describe_security_groups(GroupIds=[endpoint])["SecurityGroups"]
+    let_in = {
+        pair["GroupId"]
+        for rule in group["IpPermissions"]
+        if rule["IpProtocol"] == "-1" or rule["FromPort"] <= 443 <= rule["ToPort"]
+        for pair in rule["UserIdGroupPairs"]
+    }
+    assert own & let_in, "TCP 443 from the jump host to the private endpoint"
+    profile = host["IamInstanceProfile"]["Arn"].rpartition("/")[2]
+    (role,) = machine.aws.client("iam").get_instance_profile(InstanceProfileName=profile)[
+        "InstanceProfile"
+    ]["Roles"]
+    policies = eks.list_associated_access_policies(clusterName=CLUSTER, principalArn=role["Arn"])[
+        "associatedAccessPolicies"
+    ]
+    assert [one["policyArn"].rpartition("/")[2] for one in policies] == [
+        "AmazonEKSClusterAdminPolicy"
+    ]
+    third = machine.run("create")
+    assert third.code == 0 and '"status": "changed"' not in third.text, third.text
+    gone = machine.run("delete", "--yes", "--with-kept")
+    assert gone.code == 0, gone.text
+    (group,) = ec2.describe_security_groups(GroupIds=[endpoint])["SecurityGroups"]
+    assert not own & {
+        pair["GroupId"] for rule in group["IpPermissions"] for pair in rule["UserIdGroupPairs"]
+    }

@@ -31,6 +31,7 @@ from trainer.netcheck.measure import Traffic
 process = process_rank_from(os.environ)
 rendezvous = Rendezvous(process, 60)
 rendezvous.answer("join", {"node": process.node, "device": False})
+print("joined", flush=True)
 for step in range(int(sys.argv[1])):
     task = rendezvous.next_task(step, 60)
     traffic = Traffic(rendezvous.connect, process.rank, process.size, task["backend"], 0, 5)
@@ -122,6 +123,26 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     assert code == 6, err
     assert f"rank 0 on node1 cannot listen at 127.0.0.1:{gate.port}" in gate.result()["problem"]
     assert len(err.splitlines()) == 1, err
+
+
+@pytest.mark.processes
+def test_a_rank_of_another_run_at_the_same_port_disturbs_nobody(tmp_path: Path) -> None:
+    """Two launches at the same moment may choose the same port; the processes of the one that could
+    not listen there must not count as the other's."""
+    gate = Gate(tmp_path, 2)
+    gate.start(0, "--join-seconds", JOIN_SECONDS, variables={"TRAINER_RUN_TOKEN": "ours"})
+    stranger = Gate(tmp_path / "theirs", 2)
+    stranger.port = gate.port
+    stranger.start(1, program=("-c", DIES, "0"), variables={"TRAINER_RUN_TOKEN": "theirs"})
+    try:
+        assert (stranger.started[1].stdout or sys.stdin).readline() == "joined\n"
+        gate.start(1, "--join-seconds", JOIN_SECONDS, variables={"TRAINER_RUN_TOKEN": "ours"})
+        ended = gate.ended()
+    finally:
+        stranger.started[1].kill()
+        stranger.started[1].communicate()
+    assert [code for code, _, _ in ended.values()] == [0, 0], ended
+    assert gate.result()["missing"] == []
 
 
 def test_without_torch_one_line_says_so(tmp_path: Path) -> None:

@@ -39,6 +39,16 @@ def test_micro_learns_and_leaves_whole_checkpoints(micro: Path) -> None:
     assert not any(damage(path) for path in (micro / "checkpoints").iterdir())
 
 
+def test_a_run_ends_well_after_the_minutes_it_is_given_at_the_same_step_on_every_rank(
+    tmp_path: Path,
+) -> None:
+    settings = ("train.minutes=0.02", "train.steps=1000000", "train.schedule.decay_steps=1000")
+    ended = launch("gpt2-micro-smoke", tmp_path, *settings, processes=2)
+    assert ended.code == 0, ended.text
+    curve = losses(tmp_path)
+    assert steps_saved(tmp_path)[-1] == max(curve) < 1_000_000, "the last step is saved and logged"
+
+
 def test_every_logged_step_has_its_figures(micro: Path) -> None:
     steps = [each for each in records(micro) if "loss" in each]
     assert [each["step"] for each in steps] == [1, *range(10, 101, 10)]

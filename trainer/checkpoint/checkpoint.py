@@ -2,27 +2,35 @@
 
 A checkpoint is a folder `step-00000100` with the strategy's files, `state.json` and last of all
 `complete.json`, which lists every other file with its size and checksum. Until that is written the
-folder has another name.
+folder has another name. Which of them are kept is decided in run_folder.py.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import NoneType
 from typing import Any
 
-from trainer.checkpoint.manifest import MARKER, damage, put_in_place, settled, write_json
+from trainer.checkpoint.manifest import (
+    MARKER,
+    STATE,
+    damage,
+    put_in_place,
+    read_origin,
+    settled,
+    write_json,
+)
 from trainer.checkpoint.replicate import replicate
+from trainer.checkpoint.run_folder import Entry, RunFolder, in_order, new_attempt
 from trainer.checkpoint.store_upload import Uploads
 from trainer.config import Checkpoint
 from trainer.distributed.process_group import ProcessGroup
 from trainer.errors import BadInput
 
-STATE = "state.json"
 _COUNTS = ("step", "position", "world_size", "taken", "skipped")
 _PARTS = (
     ("recent", (list, NoneType)),
@@ -39,6 +47,7 @@ class Checkpoints:
         self.folder, self.settings, self.processes = folder, settings, processes
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
+        self.kept = RunFolder(folder, settings.verify, processes.say)
         self._uploads = (
             Uploads(settings.upload, MARKER, processes.say)
             if settings.upload and processes.first
@@ -53,6 +62,7 @@ class Checkpoints:
             if self.processes.separate_folders
             else self.processes.decided(self._find)
         )
+        self._begin(Path(checkpoint) if checkpoint else None)
         if checkpoint and self._uploads and Path(checkpoint).parent == self.folder:
             self._uploads.add(Path(checkpoint))  # if its upload was interrupted
         return Path(checkpoint) if checkpoint else None
@@ -66,12 +76,11 @@ class Checkpoints:
     ) -> None:
         """Start a checkpoint; `begin` copies the state and returns what the thread does then."""
         self.wait()
-        final = self.folder / f"step-{step:08d}"
-        partial = self.folder / f".{final.name}.partial"
+        partial = self.folder / f".step-{step:08d}.partial"
         partial.mkdir(parents=True, exist_ok=True)
         finish = begin(partial)
         self._thread = threading.Thread(
-            target=self._complete, args=(finish, partial, final, state), name="checkpoint"
+            target=self._complete, args=(finish, partial, state), name="checkpoint"
         )
         self._thread.start()
         if wait or not self.settings.asynchronous:
@@ -92,9 +101,7 @@ class Checkpoints:
             self._uploads.wait(seconds)
             self._prune()
 
-    def _complete(
-        self, finish: Callable[[], None], partial: Path, final: Path, state: dict[str, Any]
-    ) -> None:
+    def _complete(self, finish: Callable[[], None], partial: Path, state: dict[str, Any]) -> None:
         try:
             finish()
             if self.processes.first:
@@ -103,9 +110,9 @@ class Checkpoints:
             if self.processes.separate_folders:
                 replicate(self.processes, partial)
                 self._barrier()
-            names = sorted(
-                str(path.relative_to(partial)) for path in partial.rglob("*") if path.is_file()
-            )
+            # Of all ranks: a client of NFS may not see yet what another one wrote
+            seen = self._gather((_names(partial), time.time()))
+            names = sorted({name for part, _ in seen for name in part})
             mine = {
                 name: settled(partial / name)
                 for name in names[self.processes.rank :: self.processes.world_size]
@@ -116,10 +123,13 @@ class Checkpoints:
                     partial / MARKER,
                     {
                         "step": state["step"],
+                        "attempt": self.kept.attempt,
+                        "launch": self.kept.launch,
+                        "saved": seen[0][1],
                         "files": {k: v for part in parts for k, v in part.items()},
                     },
                 )
-                put_in_place(partial, final)
+                final = self.kept.add(partial, state["step"])
                 if self._uploads:
                     self._uploads.add(final)
                 self._prune()
@@ -132,7 +142,7 @@ class Checkpoints:
 
             torch.distributed.barrier(group=self.processes.quiet_group)
 
-    def _gather(self, mine: dict[str, Any]) -> list[dict[str, Any]]:
+    def _gather(self, mine: Any) -> list[Any]:
         if self.processes.world_size == 1:
             return [mine]
         import torch
@@ -142,22 +152,31 @@ class Checkpoints:
         return parts
 
     def _find(self) -> str | None:
-        for leftover in (*self.folder.glob(".step-*.partial"), *self.folder.glob(".universal-*")):
-            shutil.rmtree(leftover, ignore_errors=True)
+        self.kept.clear_leftovers()
+        entry = self.kept.choose(self.settings.resume)
+        if entry:
+            return str(self.folder / entry.name)
         if self.settings.resume == "never":
             return None
         if self.settings.resume != "auto":
             return str(self._requested(self.settings.resume))
-        for path in sorted(self.folder.glob("step-*"), reverse=True):
-            problem = damage(path, self.settings.verify)
-            if not problem:
-                return str(path)
-            self.processes.say(f"{path}: passed over: {problem}")
         if self.settings.upload:
             from trainer.checkpoint.store_download import fetch_newest
 
             return fetch_newest(self.settings.upload, self.folder, self.processes.say)
         return None
+
+    def _begin(self, checkpoint: Path | None) -> None:
+        """Called by all ranks: those that maintain folders write the same attempt."""
+        inside = checkpoint is not None and checkpoint.parent == self.folder
+        origin = read_origin(checkpoint) if checkpoint and inside else None
+        resumed = Entry(checkpoint.name, origin) if checkpoint and origin else None
+        mine = resumed.origin.attempt if resumed else new_attempt()
+        self.kept.begin(resumed, self.processes.agreed(mine))
+        if checkpoint:
+            self.processes.say(
+                f"checkpoint: resuming from {checkpoint.name} in {checkpoint.parent}"
+            )
 
     def _find_on_any_node(self) -> str | None:
         """The newest that any node has, copied to the nodes that lack it."""
@@ -167,15 +186,22 @@ class Checkpoints:
                 mine = self._find()
             except BadInput as error:
                 failure = error
-        answers = self.processes.gathered((mine, failure))
-        for refused in (refused for _, refused in answers if refused):
+        found = Path(mine) if mine else None
+        origin = read_origin(found) if found else None
+        # By name: the folder of a run may have another path on each node
+        entry = Entry(found.name, origin) if found and origin else None
+        inside = found is not None and found.parent == self.folder
+        answers = self.processes.gathered((entry, inside, failure))
+        for refused in (refused for _, _, refused in answers if refused):
             raise refused
-        names = [Path(path).name for path, _ in answers if path]
-        requested = self.settings.resume
-        if not names or (requested != "auto" and "://" not in requested):
-            return requested if names else None  # every node has it at the same path
-        final = self.folder / max(names)
-        lacks = self.processes.owns_folder and (mine is None or Path(mine).name != final.name)
+        if not any(entry for entry, _, _ in answers):
+            return None
+        kept = [entry for entry, is_inside, _ in answers if entry and is_inside]
+        if not kept:
+            return self.settings.resume  # every node has it at the same path
+        chosen = in_order(kept)[0]
+        final = self.folder / chosen.name
+        lacks = self.processes.owns_folder and origin != chosen.origin
         local = self.folder / f".{final.name}.partial" if lacks else final
         if self.processes.owns_folder:
             local.mkdir(parents=True, exist_ok=True)
@@ -195,13 +221,13 @@ class Checkpoints:
         return Path(address)
 
     def _prune(self) -> None:
-        if self.settings.keep:
-            for old in sorted(self.folder.glob("step-*"))[: -self.settings.keep]:
-                if self._uploads and not self._uploads.release(old):
-                    continue
-                # The marker first: an interrupted removal must not look like a checkpoint.
-                (old / MARKER).unlink(missing_ok=True)
-                shutil.rmtree(old, ignore_errors=True)
+        self.kept.prune(
+            self.settings.keep, lambda old: not self._uploads or self._uploads.release(old)
+        )
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
 def read_state(folder: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from trainer.checkpoint.manifest import MARKER, damage, put_in_place
+from trainer.checkpoint.run_folder import stored_order
 from trainer.checkpoint.store_upload import reason
 from trainer.errors import BadInput
 
@@ -57,13 +58,16 @@ class _Store:
             self.files.invalidate_cache()
 
     def newest(self, folder: Path, say: Say) -> Path | None:
-        for name in sorted(
-            (name for name in self._names() if name.startswith("step-")), reverse=True
-        ):
+        names = [name for name in self._names() if name.startswith("step-")]
+        with ThreadPoolExecutor(_PARALLEL) as pool:
+            markers = dict(
+                zip(names, pool.map(lambda name: self.read(f"/{name}", MARKER), names), strict=True)
+            )
+        for name in stored_order({name: marker or b"" for name, marker in markers.items()}):
             checkpoint, problem = self.download(f"/{name}", folder, say)
             if not problem:
                 return checkpoint
-            say(f"{self.base}/{name}: passed over: {problem}")
+            say(f"checkpoint: {self.base}/{name}: passed over: {problem}")
         return None
 
     def download(self, below: str, folder: Path, say: Say) -> tuple[Path, str]:

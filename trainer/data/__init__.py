@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+HELD_BATCHES = 100  # of a stream, where an evaluation is to take all there are
+
+
 class Samples(Protocol):
     @property
     def equal(self) -> bool:
@@ -41,13 +44,8 @@ def open_samples(train: Train, output: Path, world_size: int) -> tuple[Samples, 
     """Training and validation samples of the profile's source; the second is None where there are
     none."""
     if train.data.stream:
-        return _stream(train, output), _open(
-            train,
-            replace(train.data, source="folder", path=train.data.validation_path),
-            output,
-            "train",
-            1,
-        ) if train.data.validation_path else None
+        stream = _stream(train, output)
+        return stream, _beside_stream(stream, train, output)
     samples = _open(train, train.data, output, "train", world_size)
     if train.data.validation_path:
         elsewhere = replace(train.data, path=train.data.validation_path)
@@ -116,6 +114,19 @@ def _stream(train: Train, output: Path) -> Any:
     if train.data.source not in ("hf", "folder", "text"):
         raise BadInput(f"data.stream is for sources hf, folder and text, not {train.data.source}")
     return Stream(train, output)
+
+
+def _beside_stream(stream: Any, train: Train, output: Path) -> Samples | None:
+    """Samples elsewhere, or as many of the stream's own as one evaluation takes."""
+    if train.data.validation_path:
+        elsewhere = replace(train.data, source="folder", path=train.data.validation_path)
+        return _open(train, elsewhere, output, "train", 1)
+    settings = train.evaluate
+    if not settings.every:
+        return None
+    size = settings.device_batch_size or train.device_batch_size
+    held: Samples | None = stream.hold_out((settings.batches or HELD_BATCHES) * size)
+    return held
 
 
 def _own_validation(train: Train, output: Path) -> Samples | None:

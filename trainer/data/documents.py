@@ -11,6 +11,8 @@ from typing import Any
 from trainer.config import Data
 from trainer.errors import BadInput
 
+_MARKER = "staged.json"  # of a staged folder; not data
+_LONGEST_LINE = 1 << 24  # of a file with one text per line
 _BLOCK = 1 << 20  # a large text file is handed on a megabyte at a time
 
 
@@ -19,7 +21,11 @@ def files_of(path: Path, split: str) -> list[Path]:
     split."""
     if path.is_file():
         return [path] if split == "train" else []
-    every = sorted(each for each in path.rglob("*") if each.suffix in _READERS and each.is_file())
+    every = sorted(
+        each
+        for each in path.rglob("*")
+        if each.suffix in _READERS and each.name != _MARKER and each.is_file()
+    )
     validation = [
         each for each in every if "validation" in each.name or "valid" in each.stem.split("-")
     ]
@@ -120,8 +126,21 @@ def _jsonl(file: Path) -> Iterator[str]:
 def _json(file: Path) -> Iterator[str]:
     from trainer.data.json_rows import rows
 
+    if _is_lines(file):
+        yield from _jsonl(file)
+        return
     for row in rows(file):
         yield row["text"]
+
+
+def _is_lines(file: Path) -> bool:
+    """Whether a .json file has one text per line, as C4's files do."""
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        first = lines.readline(_LONGEST_LINE)
+    try:
+        return "text" in json.loads(first)
+    except (ValueError, TypeError):
+        return False
 
 
 def _csv(file: Path) -> Iterator[str]:

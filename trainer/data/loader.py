@@ -14,7 +14,9 @@ from torch import Tensor
 from trainer.config import Train
 from trainer.data.order import Order
 from trainer.distributed.process_group import ProcessGroup
+from trainer.errors import Unhealthy
 
+_LOOK_SECONDS = 2.0  # how often a wait for a batch looks at the thread that makes it
 Batch = dict[str, Tensor]
 Ready = tuple[
     list[Batch], tuple[float, float]
@@ -57,11 +59,24 @@ class Loader:
 
     def __iter__(self) -> Iterator[Ready]:
         while True:
-            ready = self._ready.get()
+            ready = self._take()
             if isinstance(ready, BaseException):
                 raise ready
             batches, totals = ready
             yield [self._moved(batch) for batch in batches], totals
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether batches still come, or are there."""
+        return self._thread.is_alive() or not self._ready.empty()
+
+    def _take(self) -> Ready | BaseException:
+        while True:
+            try:
+                return self._ready.get(timeout=_LOOK_SECONDS)
+            except queue.Empty:
+                if not self.is_alive:
+                    return Unhealthy("the thread that makes batches has ended without an error")
 
     def close(self) -> None:
         self._stopping.set()

@@ -14,6 +14,9 @@ _LEDGER = "ledger.json"  # of a folder of token shards
 def with_own_data(profile: Profile) -> Profile:
     """Where a profile names a data set of the hub and a path is given as well, the path is read."""
     data = profile.train.data
+    if data.path.startswith("~"):  # a folder below the home of whoever reads it
+        data = replace(data, path=str(Path(data.path).expanduser()))
+        profile = replace(profile, train=replace(profile.train, data=data))
     if data.source != "hf" or not data.path:
         return profile
     source = _source(Path(data.path))

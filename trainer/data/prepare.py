@@ -40,7 +40,7 @@ def prepared(train: Train, data: Data, output: Path, split: str) -> Path:
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / LEDGER).exists():
-            tokenizer = open_tokenizer(data, folder, documents(data, split), train.model.vocab_size)
+            tokenizer = _tokenizer(train, data, output, split)
             texts = documents(data, split)
             width = train.data.sequence or train.model.context
             write_store(
@@ -49,8 +49,26 @@ def prepared(train: Train, data: Data, output: Path, split: str) -> Path:
     return folder
 
 
+def _tokenizer(train: Train, data: Data, output: Path, split: str) -> Bytes | Subwords:
+    """The training text's own: one made from the validation text would number words differently."""
+    trained = store_folder(train, train.data, output, "train")
+    of_train = trained / "tokenizer.json"
+    other = _is_other(train, data, split) and of_train.exists()
+    folder = trained if other else store_folder(train, data, output, split)
+    return open_tokenizer(data, folder, documents(data, split), train.model.vocab_size)
+
+
 def store_folder(train: Train, data: Data, output: Path, split: str) -> Path:
-    return Path(data.cache or output / "data") / f"{split}-{_identity(train, data)}"
+    identity = _identity(train, data)
+    if data.tokenizer == "trained" and _is_other(train, data, split):
+        both = f"{identity} {_identity(train, train.data)}"
+        identity = hashlib.sha256(both.encode()).hexdigest()[:12]
+    return Path(data.cache or output / "data") / f"{split}-{identity}"
+
+
+def _is_other(train: Train, data: Data, split: str) -> bool:
+    """Whether this is another text than the one that is trained on."""
+    return split != "train" or data != train.data
 
 
 def _identity(train: Train, data: Data) -> str:

@@ -48,6 +48,25 @@ class Stream:
                 " trained"
             )
         self.tokenizer = open_tokenizer(train.data, output, iter(()), train.model.vocab_size)
+        self.beginning: Bookmark = BEGINNING  # of every pass
+
+    def hold_out(self, count: int) -> HeldRows | None:
+        """The first `count` rows, which are then not trained on: every pass begins with the first
+        document after them. None where the stream is too short to spare them."""
+        rows = []
+        for row, after in self.rows(BEGINNING):
+            rows.append(row)
+            if after["pass"]:
+                return None
+            if len(rows) == count:
+                break
+        following = (document for _, document in self._documents(BEGINNING))
+        last = after["document"]
+        first = next((each for each in following if each["document"] > last), None)
+        if first is None:
+            return None
+        self.beginning = {**BEGINNING, **first}
+        return HeldRows(np.stack(rows))
 
     def __len__(self) -> int:
         return _NOMINAL_ROWS
@@ -71,12 +90,12 @@ class Stream:
                     size -= self.length
                     held = _after(held, self.length)
                     yield row, {**held[0][0], "offset": held[0][1]}
-            if not read and not bookmark["document"]:
+            if not read and bookmark["document"] == self.beginning["document"]:
                 raise BadInput(
                     f"data.path {self.train.data.path or self.train.data.dataset}: no text in the"
                     " stream"
                 )
-            bookmark, offset = {**BEGINNING, "pass": bookmark["pass"] + 1}, 0
+            bookmark, offset = {**self.beginning, "pass": bookmark["pass"] + 1}, 0
 
     def _documents(self, bookmark: Bookmark) -> Iterator[tuple[str, Bookmark]]:
         """Texts from a bookmark on, each with its own bookmark."""
@@ -87,6 +106,25 @@ class Stream:
             texts = ((text, None) for text in islice(documents(data, "train"), first, None))
         for number, (text, source) in enumerate(texts, first):
             yield text, {"pass": bookmark["pass"], "document": number, "source": source}
+
+
+class HeldRows:
+    """Rows of a stream that are kept in memory, to evaluate on."""
+
+    equal = True
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self.rows, self.shards = rows, (len(rows),)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+        rows = self.rows[numbers]
+        return {"input": rows[:, :-1], "label": rows[:, 1:]}
+
+    def where(self, number: int) -> str:
+        return f"row {number} of the stream's held-out part"
 
 
 def _first(held: list[_Held], count: int) -> np.ndarray:
@@ -111,7 +149,7 @@ class StreamLoader(Loader):
     """Batches from a stream; remembers the bookmark after each step that may be saved."""
 
     def begin(self, resume: dict[str, Any] | None) -> None:
-        bookmark = {**BEGINNING, **(resume or {})}
+        bookmark = {**self.samples.beginning, **(resume or {})}
         size = max(1, self.train.data.shuffle_rows) if self.train.data.shuffle else 1
         self._rows = mixed(self.samples.rows(bookmark), bookmark, size, self.train.seed)
         self._bookmarks = {self.position: bookmark}

@@ -28,12 +28,16 @@ class ProgressFile:
     def __init__(self, path: Path | None = None) -> None:
         self._page = _mapped(path)
         self._pid = os.getpid()
-        self._step, self._phase = 0, "start"
+        self._step, self._phase, self._collective = 0, "start", "-"
+        self.spent: dict[str, float] = {}  # seconds in each phase
+        self._since = self._entered = time.time()
         self.at("start")
 
     def at(self, phase: str, step: int | None = None) -> None:
         """The phase that this rank enters."""
-        self._phase = phase
+        now = time.time()
+        self.spent[self._phase] = self.spent.get(self._phase, 0.0) + now - self._entered
+        self._entered, self._phase = now, phase
         if step is not None:
             self._step = step
         self._write("-")
@@ -45,12 +49,17 @@ class ProgressFile:
     def leave(self) -> None:
         self._write("-")
 
+    def now(self) -> tuple[str, str, int, float]:
+        """The phase, the open collective, the step, and since when."""
+        return self._phase, self._collective, self._step, self._since
+
     def watch(self) -> None:
         """While this rank makes no progress, write which collectives are open."""
         threading.Thread(target=self._watch, name="progress", daemon=True).start()
 
     def _write(self, collective: str) -> None:
-        line = f"{self._pid} {self._step} {self._phase} {collective} {time.time():.3f}"
+        self._collective, self._since = collective, time.time()
+        line = f"{self._pid} {self._step} {self._phase} {collective} {self._since:.3f}"
         self._page[0:_LINE] = line.encode().ljust(_LINE - 1)[: _LINE - 1] + b"\n"
 
     def _watch(self) -> None:

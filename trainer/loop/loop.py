@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -17,13 +18,15 @@ from trainer.config import Profile
 from trainer.data import open_samples
 from trainer.data.loader import Batch, Ready
 from trainer.data.opening import open_loader
+from trainer.data.tokenizer_file import tokenizer_file, with_tokenizer
 from trainer.distributed.process_group import ProcessGroup
 from trainer.errors import AskedToEnd, TrainerError, Unhealthy
 from trainer.fast import with_saved_padding
+from trainer.loop.guard import Guard
 from trainer.loop.log_styles import evaluated, resuming, saving
 from trainer.loop.metrics import Metrics
 from trainer.loop.stop_request import StopRequest
-from trainer.optim.schedule import due, learning_rate
+from trainer.optim.schedule import due, last_step, learning_rate
 from trainer.strategies import strategy_of
 from trainer.strategies.session import Outcome
 
@@ -34,18 +37,17 @@ def run(profile: Profile, output: Path, processes: ProcessGroup) -> None:
     try:
         training.train_to_end()
     finally:
-        training.close()
+        training.close(failed=sys.exc_info()[0] is not None)
 
 
 class Training:
     def __init__(self, profile: Profile, output: Path, processes: ProcessGroup) -> None:
         self.profile, self.train, self.processes = profile, profile.train, processes
-        self.stopping = StopRequest()
+        self.output, self.stopping = output, StopRequest()
         self.samples, self.validation = processes.together(
             lambda: open_samples(self.train, output, processes.world_size)
         )
         self.checkpoints = Checkpoints(output / "checkpoints", self.train.checkpoint, processes)
-        self.step, self.position = 0, 0
         checkpoint = self.checkpoints.find()
         state = read_state(checkpoint) if checkpoint else {}
         self.step, self.position = state.get("step", 0), state.get("position", 0)
@@ -54,7 +56,6 @@ class Training:
             self.samples, self.train, processes, self.position, state.get("stream")
         )
         self.train = with_saved_padding(self.train, state)
-        self.profile = replace(self.profile, train=self.train)
         self.strategy = strategy_of(self.train)
         self.session = self.strategy.wrap(self.train, processes)
         self.session.extra["output"] = output
@@ -65,7 +66,9 @@ class Training:
             if processes.first
             else None
         )
-        self.last_step = self._last_step()
+        self.guard = Guard(self.train, processes, self.metrics, self.loader)
+        self.last_step = last_step(self.train, len(self.samples))
+        self.ends_at = time.monotonic() + 60 * (self.train.minutes or math.inf)
         self.saved = self.step if checkpoint else -1
         self.recent: deque[float] = deque(
             state.get("recent", ()), maxlen=self.train.guard.spike_window
@@ -97,10 +100,11 @@ class Training:
                 self.save()
         self._finish()
 
-    def close(self) -> None:
+    def close(self, failed: bool = False) -> None:
+        self.guard.close()
         self.loader.close()
         if self.metrics:
-            self.metrics.close()
+            self.metrics.close(failed)
 
     def save(self, wait: bool = False) -> None:
         self.processes.progress.at("save")
@@ -120,10 +124,16 @@ class Training:
             "stream": self.loader.state(self.position),
             "recent": list(self.recent),
             "scaler": scaler.state_dict() if scaler else None,
-            "profile": asdict(self.profile),
+            "profile": asdict(replace(self.profile, train=self.train)),
         }
+        tokenizer = tokenizer_file(self.train, self.output) if self.processes.first else None
         self.checkpoints.save(
-            self.step, lambda folder: self.strategy.save(self.session, folder), state, wait
+            self.step,
+            lambda folder: with_tokenizer(
+                self.strategy.save(self.session, folder), tokenizer, folder
+            ),
+            state,
+            wait,
         )
         self.saved = self.step
 
@@ -143,7 +153,7 @@ class Training:
         self.unread.append((self.step + 1, self.position, outcome))
         self.step += 1
         self.position += self.train.batch_size
-        if self.processes.device.type == "cpu":
+        if self.processes.device.type == "cpu" or self.guard.reads:
             self._read_losses()  # free on a CPU, where nothing runs ahead
         return outcome
 
@@ -156,10 +166,16 @@ class Training:
             float(self.stopping.asked),
             float(self.stopping.ends_run),
             float(bool(self.failure)),
+            float(self.guard.compares),
+            float(time.monotonic() > self.ends_at),
         ]
-        tokens, samples, stop, ends_run, failure = self.processes.total(mine)
+        tokens, samples, stop, ends_run, failure, compares, late = self.processes.total(mine)
         if failure:
             self._give_up()
+        if compares:
+            self.guard.compare(self.step + 1)
+        if late:
+            self.last_step = self.step + 1
         return {
             "tokens": max(1.0, tokens),
             "samples": samples,
@@ -187,6 +203,7 @@ class Training:
             "epoch": self._epoch(),
             "skipped": self.session.skipped,
             "samples": len(self.samples),
+            "guard_alerts": self.guard.alerts.count,
         }
         self.loss_sum, self.loss_count = self.loss_sum + loss, self.loss_count + 1
         extra["mean_loss"] = self.loss_sum / self.loss_count
@@ -199,11 +216,9 @@ class Training:
     def _read_losses(self) -> None:
         """Check the losses since the last check; in between the GPU is not waited for."""
         for step, position, outcome in self.unread:
-            if (
-                self.train.guard.stop_on_nan
-                and not self.failure
-                and not math.isfinite(outcome.loss.item())
-            ):
+            loss, norm = outcome.loss.item(), outcome.grad_norm
+            self.guard.look(step, loss, None if norm is None else float(norm))
+            if self.train.guard.stop_on_nan and not self.failure and not math.isfinite(loss):
                 self.failure = Unhealthy(self._nan_report(step, position, outcome))
         self.unread.clear()
 
@@ -247,7 +262,8 @@ class Training:
         )
         if self.session.scaler and state.get("scaler"):
             self.session.scaler.load_state_dict(state["scaler"])
-        self.processes.say(resuming(self.train, self._epoch(), self.step, checkpoint))
+        if line := resuming(self.train, self._epoch(), self.step, checkpoint):
+            self.processes.say(line)
 
     def _finish(self) -> None:
         if self.saved != self.step:
@@ -265,12 +281,12 @@ class Training:
             self.save(wait=True)
         self.checkpoints.wait()
         took = time.monotonic() - self.stopping.since if self.stopping.asked else 0.0
-        if took > self.train.checkpoint.grace_seconds:
+        most = self.train.checkpoint.grace_seconds
+        if took > most:
             self.processes.say(
-                f"saving took {took:.1f} s, more than checkpoint.grace_seconds"
-                f" {self.train.checkpoint.grace_seconds}"
+                f"saving took {took:.1f} s, more than checkpoint.grace_seconds {most}"
             )
-        self.checkpoints.close(max(0.0, self.train.checkpoint.grace_seconds - took))
+        self.checkpoints.close(max(0.0, most - took))
         if how == "for now":
             self.stopping.await_own()
             raise AskedToEnd(
@@ -279,12 +295,4 @@ class Training:
             )
 
     def _epoch(self) -> float:
-        return self.position / len(self.samples)
-
-    def _last_step(self) -> int:
-        if not self.train.epochs:
-            return self.train.steps
-        return min(
-            self.train.steps,
-            max(1, math.ceil(self.train.epochs * len(self.samples) / self.train.batch_size)),
-        )
+        return float(self.position / len(self.samples))

@@ -1,5 +1,5 @@
-"""What rank 0 writes down: a JSON line per logged step, TensorBoard beside it, a line or a bar on
-the terminal."""
+"""What rank 0 writes down: a JSON line per logged step, trackers beside it, a line or a bar on the
+terminal."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 from trainer.config import Train
 from trainer.loop.log_styles import line
+from trainer.loop.trackers import Trackers
 from trainer.models import parameter_count
 from trainer.validate import sequence_length
 
@@ -34,7 +35,7 @@ class Metrics:
         self.train, self.world_size = train, world_size
         self.flops = _flops_per_token(train, parameter_count(model)) * _tokens_per_step(train)
         self.file = _reopened(output / "metrics.jsonl", resumed_at)
-        self.board = _board(output) if train.log.tensorboard else None
+        self.trackers = Trackers(train, output)
         # Where the file cannot be read from outside (pods), the log carries the metrics
         self.to_log = os.environ.get("TRAINER_METRICS") == "log"
         self.bar = train.log.progress and train.log.style == "plain" and sys.stderr.isatty()
@@ -87,22 +88,18 @@ class Metrics:
             for key, value in record.items()
         }
         text = json.dumps(clean)
+        if self.file.closed:
+            return  # the guard's thread may report a little later
         self.file.write(text + "\n")
         self.file.flush()
         if self.to_log:
             # One write: torchrun's tail may read in between
             print(f"metrics {text}\n", end="", flush=True)
-        if self.board:
-            for key, value in clean.items():
-                if isinstance(value, float | int) and key not in ("step", "time"):
-                    self.board.add_scalar(
-                        key if "/" in key else f"train/{key}", value, record["step"]
-                    )
+        self.trackers.write(clean)
 
-    def close(self) -> None:
+    def close(self, failed: bool = False) -> None:
         self.file.close()
-        if self.board:
-            self.board.close()
+        self.trackers.close(failed)
 
     def _mfu(self, seconds: float, device: Any) -> float | None:
         if device.type != "cuda":
@@ -127,12 +124,6 @@ def _reopened(path: Path, resumed_at: int) -> Any:
                 continue  # a line cut short by a crash
         path.write_text("".join(kept) if resumed_at else "")
     return path.open("a", encoding="utf-8")
-
-
-def _board(output: Path) -> Any:
-    from torch.utils.tensorboard import SummaryWriter
-
-    return SummaryWriter(str(output / "tensorboard"))
 
 
 def _tokens_per_step(train: Train) -> int:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from trainer.config import Fast, Model
 from trainer.models.loss import head_loss
+from trainer.models.rope import rotary_rates
 
 
 class Llama(nn.Module):
@@ -65,11 +66,8 @@ class _Decoder(nn.Module):
     def restore_buffers(self) -> None:
         """The rotary table: made again after weights came from the meta device, which has no
         values."""
-        size = self.settings.width // self.settings.heads
         device = self.embed_tokens.weight.device
-        rates = 1.0 / self.settings.rope_base ** (
-            torch.arange(0, size, 2, device=device).float() / size
-        )
+        rates = rotary_rates(self.settings, device)
         angles = torch.outer(torch.arange(self.settings.context, device=device).float(), rates)
         angles = torch.cat((angles, angles), dim=-1)
         self.register_buffer("cosine", angles.cos(), persistent=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -63,12 +64,10 @@ def load_folder(model: Any, folder: str) -> None:
         write(parameter, given.to(parameter.device))
 
 
-def _tensors(folder: Path) -> dict[str, Tensor]:
+def _tensors(folder: Path) -> Mapping[str, Tensor]:
     files = sorted(folder.glob("*.safetensors"))
     if files:
-        from safetensors.torch import load_file
-
-        return {name: tensor for file in files for name, tensor in load_file(file).items()}
+        return _Safetensors(files)
     files = sorted(folder.glob("pytorch_model*.bin"))
     if not files:
         raise BadInput(f"{folder}: no *.safetensors or pytorch_model.bin there")
@@ -77,3 +76,24 @@ def _tensors(folder: Path) -> dict[str, Tensor]:
         for file in files
         for name, tensor in torch.load(file, map_location="cpu", weights_only=True).items()
     }
+
+
+class _Safetensors(Mapping[str, Tensor]):
+    """Tensors read when they are asked for: eight ranks of a node never hold a large model each."""
+
+    def __init__(self, files: list[Path]) -> None:
+        from safetensors import safe_open
+
+        opened: Any = safe_open  # without types
+        handles: list[Any] = [opened(file, "pt") for file in files]
+        self._holders: dict[str, Any] = {name: file for file in handles for name in file.keys()}  # noqa: SIM118
+
+    def __getitem__(self, name: str) -> Tensor:
+        tensor: Tensor = self._holders[name].get_tensor(name)
+        return tensor
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._holders)
+
+    def __len__(self) -> int:
+        return len(self._holders)

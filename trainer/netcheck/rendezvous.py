@@ -2,7 +2,8 @@
 others put answers.
 
 The store carries only these. Measurements use connections of their own, so that a failing link does
-not keep a rank from reporting it.
+not keep a rank from reporting it. Keys begin with a name made from the run's token: a rank of
+another run that was given the same port meets nobody here.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from torch.distributed import TCPStore
+from torch.distributed import PrefixStore, Store, TCPStore
 
 from trainer.distributed.store import store_at
 from trainer.distributed.token import run_token
@@ -37,7 +38,7 @@ class Rendezvous:
         self._master = process.master
         self._address = process.address
         try:
-            self._store = store_at(
+            store = store_at(
                 process.address,
                 process.port,
                 process.size,
@@ -56,14 +57,20 @@ class Rendezvous:
                 f" at {process.master} within {seconds:g} s"
             ) from None
 
-    def connect(self, seconds: float) -> TCPStore:
+        self._port = store.port
+        self._store = of_run(self._token, store)
+
+    def connect(self, seconds: float) -> Store:
         """A second connection to the store, for calls that may block: this one stays usable."""
-        return TCPStore(
-            self._address,
-            self._store.port,
-            is_master=False,
-            wait_for_workers=False,
-            timeout=timedelta(seconds=seconds),
+        return of_run(
+            self._token,
+            TCPStore(
+                self._address,
+                self._port,
+                is_master=False,
+                wait_for_workers=False,
+                timeout=timedelta(seconds=seconds),
+            ),
         )
 
     def announce(self, step: int, task: Mapping[str, Any]) -> None:
@@ -118,6 +125,11 @@ class Rendezvous:
             return json.loads(text)
         except (ValueError, RecursionError):
             return _INVALID
+
+
+def of_run(token: str, store: TCPStore) -> Store:
+    """The keys of one run in a store that others may reach as well."""
+    return PrefixStore(mac(token, b"rendezvous").decode(), store)
 
 
 def _first_line(error: BaseException) -> str:

@@ -57,6 +57,24 @@ class NodeFolder:
             pass  # a supervisor that dies without a final status counts as lost
 
 
+class Lease:
+    """A file that the controller touches as long as it follows the run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._touched, self._renewed = 0, time.monotonic()
+
+    def silence(self) -> float:
+        """Seconds since it was touched last."""
+        try:
+            touched = self.path.stat().st_mtime_ns
+        except OSError:
+            touched = 0
+        if touched != self._touched:
+            self._touched, self._renewed = touched, time.monotonic()
+        return time.monotonic() - self._renewed
+
+
 def is_running(status: dict[str, Any]) -> bool:
     """Whether the process that wrote this status still runs: same boot, pid and start time."""
     if status.get("machine") != socket.gethostname() or status.get("boot") != boot_id():

@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any
 
+from trainer.errors import BadInput
 from trainer.node.seal import Seal, mac, same
 
 BEAT_SECONDS = 1.0
@@ -113,7 +114,13 @@ class HeartbeatServer:
         note: Callable[[str], None],
     ) -> None:
         self.token, self.names, self.selector, self.note = token, frozenset(names), selector, note
-        self.listener = socket.create_server((address, port), backlog=256)
+        try:
+            self.listener = socket.create_server((address, port), backlog=256)
+        except OSError as error:
+            raise BadInput(
+                f"cannot listen at {address}:{port}: {error.strerror};"
+                " a new launch takes other ports"
+            ) from None
         self.listener.setblocking(False)
         selector.register(self.listener, selectors.EVENT_READ, self)
         self.unauthenticated: list[Peer] = []

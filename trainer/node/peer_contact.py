@@ -33,6 +33,8 @@ class PeerCallbacks:
     stop: Callable[[str, bool], None]  # the reason, and whether at once
     changed: Callable[[], None]  # the set of lost nodes has changed
     kill_stuck_ranks: Callable[[], None]  # ranks that wait for a lost node
+    # The first node starts the run again, for the n-th time
+    restart: Callable[[int], None] = lambda number: None
 
 
 class Contact:
@@ -50,10 +52,14 @@ class Contact:
         self.lost: set[str] = set()
         self.ended: set[str] = set()
         self.first_is_done = False
+        self.idle: set[str] = set()  # others whose processes have all ended after a failure
+        self.is_final = False  # the first node does not start the run again
+        self.start_number = 0  # how often the run was started again; of messages, whose they are
         self.server: HeartbeatServer | None = None
         self.line: Peer | None = None  # to the first node, from the others
         self.heard: dict[str, float] = {}
         self.begun = self.beaten = self.renewed = time.monotonic()
+        self.idle_sent = 0.0
 
     def open(self) -> None:
         if self.others:
@@ -111,13 +117,45 @@ class Contact:
 
     def send_failure(self, failure: Failure) -> None:
         if self.line:
-            self.line.send({"failed": failure.plain()})
+            self.line.send({"failed": failure.plain(), "start": self.start_number})
+
+    @property
+    def all_idle(self) -> bool:
+        return self.others <= self.idle
+
+    def awaits_decision(self, failure: Failure | None) -> bool:
+        """Tell the first node that nothing runs here any more, and why, where it was not connected
+        before; whether its decision is awaited."""
+        if self.line and time.monotonic() - self.idle_sent >= BEAT_SECONDS:
+            self.idle_sent = time.monotonic()
+            if failure and failure.node == self.host:
+                self.send_failure(failure)
+            self.line.send({"idle": 1, "start": self.start_number})
+        late = time.monotonic() - self.renewed > self.config["lease_seconds"]
+        return not self.is_final and not self.first_is_done and not late
+
+    def send_restart(self) -> int:
+        """The run starts again on all nodes; for the how many-th time."""
+        self.idle.clear()
+        self.start_number += 1
+        if self.server:
+            self.server.broadcast({"restart": self.start_number})
+        return self.start_number
+
+    def send_final(self) -> None:
+        """The run is over for all nodes."""
+        if self.server:
+            self.server.broadcast({"final": 1})
 
     def send_end(self) -> None:
         if self.line:
             self.line.send({"ended": 1})
 
     def _handle(self, peer: Peer, message: dict[str, Any]) -> None:
+        if message.get("start", self.start_number) != self.start_number:
+            if self.first and "idle" in message:  # it has not heard of it
+                peer.send({"restart": self.start_number})
+            return  # of processes that were started again since
         if "failed" in message and self.first and self.config["elastic_min"]:
             failure = failure_from(message["failed"])
             self._lose(peer.name, failure.kind, failure.what)
@@ -131,6 +169,13 @@ class Contact:
             self.callbacks.stop(str(message["stop"]), bool(message.get("at_once")))
         if message.get("finished"):
             self.first_is_done = True
+        if "idle" in message and self.first:
+            self.idle.add(peer.name)
+        if "final" in message:
+            self.is_final = True
+        if "restart" in message and not self.first:
+            self.start_number = int(message["restart"])
+            self.callbacks.restart(self.start_number)
 
     def _reach_first_node(self) -> None:
         if self.line and not self.line.open:

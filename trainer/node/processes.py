@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import selectors
 import signal
+import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 MARK = "PLAYRUNNER_RUN"  # every process of a run carries it, with the run's id and node
@@ -23,6 +25,49 @@ def adopt_orphans() -> None:
 def end_with_parent() -> None:
     """Called in a child: it gets SIGTERM when its parent dies (Linux)."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def start(argv: list[str], folder: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """A process of the run, in a session of its own, its output on a pipe."""
+    return subprocess.Popen(
+        argv,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        preexec_fn=end_with_parent,
+    )
+
+
+def wake_on_signals(selector: selectors.BaseSelector, on_sigterm: Callable[..., None]) -> None:
+    """A signal ends the selector's wait; SIGTERM also calls its handler."""
+    reader, writer = os.pipe()
+    for end in (reader, writer):
+        os.set_blocking(end, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    selector.register(reader, selectors.EVENT_READ, None)
+    signal.signal(signal.SIGTERM, on_sigterm)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+
+
+def reaped(running: dict[int, str]) -> Iterator[tuple[str, int]]:
+    """The labels and exit codes of processes that have ended; they are no longer running."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            # Only this process may reap them; if another did, they have ended all the same
+            while running:
+                yield running.popitem()[1], -signal.SIGKILL
+            return
+        if not pid:
+            return
+        label = running.pop(pid, None)
+        if label is not None:
+            yield label, os.waitstatus_to_exitcode(status)
 
 
 def marked(mark: str) -> set[int]:

@@ -3,7 +3,8 @@ the run.
 
 `python -m trainer.node.supervisor RUN-FOLDER HOST`. A run needs a renewed lease: the other nodes
 get it from the first node, the first node from the controller (a detached run needs none there).
-The first failure ends the run on all nodes.
+The first failure ends the processes on all nodes; then the first node decides whether all start
+again (restart.py).
 """
 
 from __future__ import annotations
@@ -19,20 +20,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from trainer.node import processes
-from trainer.node.failure import (
-    LEASE_EXPIRED,
-    LOG_REFUSED,
-    NOT_STARTED,
-    Failure,
-    cause,
-    ending,
-    kind_of,
-)
-from trainer.node.folder import NodeFolder, read_json
+from trainer.errors import TrainerError
+from trainer.node import failure, processes
+from trainer.node.failure import Failure, cause
+from trainer.node.folder import Lease, NodeFolder, read_json
 from trainer.node.heartbeat_link import HeartbeatServer, Peer
 from trainer.node.output import Output
 from trainer.node.peer_contact import Contact, PeerCallbacks
+from trainer.node.restart import Restarts
 
 TICK_SECONDS = 0.2
 # Failures come in bursts; the one that explains the others may be reported a little later
@@ -57,6 +52,7 @@ class Supervisor:
                 stop=self._stop_requested,
                 changed=self._write_status,
                 kill_stuck_ranks=self._kill_stuck_ranks,
+                restart=self._restart,
             ),
         )
         self.running: dict[int, str] = {}  # pid to label
@@ -65,37 +61,37 @@ class Supervisor:
         self.failures: list[Failure] = []
         self.state, self.reason, self.asked = "running", "", False
         self.deadline = 0.0
-        self.lease, self.renewed = 0, time.monotonic()
+        self.lease = Lease(folder.lease)
         sees = set(config.get("sees") or ())
         # Whether some nodes do not share the run's folder
         self.apart = bool(sees) and sees != set(config["nodes"])
         self.kills = False  # remaining processes are being killed, which is not a failure
+        self.restarts = Restarts(config, folder.output)
 
     def run(self) -> int:
         processes.adopt_orphans()
-        self._install_signal_handlers()
+        processes.wake_on_signals(self.selector, self._on_sigterm)
+        self.output.note(f"run {self.config['run_id']} begins")
         self.contact.open()
-        try:
-            for command in self.config["commands"]:
-                self._start(command)
-        except OSError as error:
-            what = f"a process could not be started: {error}"
-            self._fail(Failure(self.host, NOT_STARTED, what, time.time()))
-        self._write_status()
-        while not self._over():
+        self._start_all()
+        while not self._over() or self._starts_again():
             for key, _ in self.selector.select(TICK_SECONDS):
                 self._handle(key)
             if self.asked:
                 self.stop("asked to stop", self.config["grace_seconds"])
             self._reap()
-            self.contact.keep_up(bool(self.running), self.state == "running")
+            waits = self.state == "failing" and self.restarts.most > 0
+            self.contact.keep_up(bool(self.running) or waits, self.state == "running")
             if self.contact.first and not self.config["detached"]:
                 self._check_lease()
             self._enforce()
         return self._finish()
 
     def stop(self, reason: str, grace: float, state: str = "stopping") -> None:
-        if self.state != "running":
+        waits = self.state == "failing" and self.restarts.most and not self.running
+        if state == "stopping" and waits:
+            self.failures.clear()  # asked to end while it waits to start again
+        elif self.state != "running":
             return
         self.state, self.reason, self.deadline = state, reason, time.monotonic() + grace
         self.output.note(f"{reason}: ending this node's processes")
@@ -115,69 +111,78 @@ class Supervisor:
         )
         self._write_status()
 
+    # --- starting again
+
+    def _starts_again(self) -> bool:
+        """Whether to stay after all processes have ended: the first node decides."""
+        if self.state != "failing" or not self.restarts.most:
+            return False
+        if not self.contact.first:
+            return self.contact.awaits_decision(cause(self.failures))
+        gone = self.contact.lost | self.contact.ended
+        decision = self.restarts.decide(self.failures, gone, self.contact.all_idle)
+        if news := self.restarts.news():
+            self.reason = news
+            self.output.note(news)
+            self._write_status()
+        if decision == "go":
+            self._restart(self.contact.send_restart())
+        elif not self.contact.all_idle:
+            self.contact.send_stop(self.reason, True)  # to nodes that joined only now
+        return decision != "no"
+
+    def _restart(self, number: int) -> None:
+        if self.state != "failing":
+            return
+        self.restarts.begin()
+        self.failures, self.deadline, self.kills = [], 0.0, False
+        self.reason, self.state = "", "running"
+        self.output.tail.clear()
+        self._start_all()
+
     # --- processes
 
+    def _start_all(self) -> None:
+        try:
+            for command in self.config["commands"]:
+                self._start(command)
+        except OSError as error:
+            what = f"a process could not be started: {error}"
+            self._fail(Failure(self.host, failure.NOT_STARTED, what, time.time()))
+        self._write_status()
+
     def _start(self, command: dict[str, Any]) -> None:
+        own = {processes.MARK: self.mark, "TRAINER_TOKEN": self.config["token"]}
+        own["TRAINER_NODE"] = str(self.folder.path)
+        if self.apart:  # the first node of each folder maintains it
+            own["TRAINER_KEEPS"] = str(int(self.config["sees"][0] == self.host))
+        if self.restarts.count:  # the network was checked when the run started first
+            own |= {"TRAINER_GATE": "", "TRAINER_RESTART": str(self.restarts.count)}
         shared = read_json(Path(self.config["environment"]))
-        environment = {
-            **os.environ,
-            **shared,
-            **command["environment"],
-            processes.MARK: self.mark,
-            "TRAINER_NODE": str(self.folder.path),
-            "TRAINER_TOKEN": self.config["token"],
-            **self._folder_variables(),
-        }
-        process = subprocess.Popen(
-            command["argv"],
-            cwd=self.folder.run,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=processes.end_with_parent,
-        )
+        environment = {**os.environ, **shared, **command["environment"], **own}
+        process = processes.start(command["argv"], self.folder.run, environment)
         self.children.append(process)
         self.running[process.pid] = command["label"]
         self.output.add(process.stdout, command["label"])
 
-    def _folder_variables(self) -> dict[str, str]:
-        """Where nodes do not share the run's folder, the first node of each folder maintains it."""
-        return (
-            {"TRAINER_KEEPS": str(int(self.config["sees"][0] == self.host))} if self.apart else {}
-        )
-
     def _reap(self) -> None:
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                # Only this process may reap them; if another did, they have ended all the same
-                for gone, name in list(self.running.items()):
-                    del self.running[gone]
-                    self._ended(name, -signal.SIGKILL)
-                return
-            if not pid:
-                return
-            label = self.running.pop(pid, None)
-            if label is not None:
-                self.output.drain()
-                self._ended(label, os.waitstatus_to_exitcode(status))
+        for label, code in processes.reaped(self.running):
+            self.output.drain()
+            self._ended(label, code)
 
     def _ended(self, label: str, code: int) -> None:
         if code and not (self.kills and code == -signal.SIGKILL):
-            what, tail = ending(label, code), tuple(self.output.tail)
-            self._fail(Failure(self.host, kind_of(label), what, time.time(), code, tail))
+            what, tail = failure.ending(label, code), tuple(self.output.tail)
+            self._fail(Failure(self.host, failure.kind_of(label), what, time.time(), code, tail))
         if not self.running and self.state == "running":
             self.output.note("this node is done")
 
-    def _fail(self, failure: Failure) -> None:
+    def _fail(self, found: Failure) -> None:
         if self.state == "stopping":
             return  # errors while stopping on request are not failures
-        self.failures.append(failure)
-        self.contact.send_failure(failure)
-        self.stop(failure.reason, FAILED_GRACE_SECONDS, "failing")
+        self.failures.append(found)
+        self.contact.send_failure(found)
+        self.stop(found.reason, FAILED_GRACE_SECONDS, "failing")
 
     # --- events
 
@@ -193,7 +198,7 @@ class Supervisor:
 
     def _log_refused(self, error: OSError) -> None:
         what = f"its log cannot be written: {error.strerror}"
-        self._fail(Failure(self.host, LOG_REFUSED, what, time.time()))
+        self._fail(Failure(self.host, failure.LOG_REFUSED, what, time.time()))
 
     def _stop_requested(self, reason: str, at_once: bool) -> None:
         """The first node ends the run."""
@@ -209,16 +214,10 @@ class Supervisor:
         processes.signal_all(ranks, signal.SIGKILL)
 
     def _check_lease(self) -> None:
-        try:
-            touched = self.folder.lease.stat().st_mtime_ns
-        except OSError:
-            touched = 0
-        if touched != self.lease:
-            self.lease, self.renewed = touched, time.monotonic()
         patience = self.config["lease_seconds"]
-        if time.monotonic() - self.renewed > patience:
+        if self.lease.silence() > patience:
             what = f"the controller has not been heard from for {patience:g} s"
-            self._fail(Failure(self.host, LEASE_EXPIRED, what, time.time()))
+            self._fail(Failure(self.host, failure.LEASE_EXPIRED, what, time.time()))
 
     # --- the end
 
@@ -243,10 +242,13 @@ class Supervisor:
 
     def _finish(self) -> int:
         processes.end_all(self.mark, 0.5)
+        self.contact.send_final()
         self.contact.send_end()
         state = {"running": "finished", "stopping": "stopped", "failing": "failed"}[self.state]
         root = cause(self.failures)
         self.reason = root.reason if root else self.reason
+        if self.restarts.refused and state == "failed":
+            self.reason += f"; not started again: {self.restarts.refused}"
         self.state = state
         self.output.note(state + (f": {self.reason}" if self.reason else ""))
         self._write_status()
@@ -255,11 +257,11 @@ class Supervisor:
     def _write_status(self) -> None:
         pid = os.getpid()
         root = cause(self.failures)
-        state = {"failing": "stopping"}.get(self.state, self.state)
+        failing = "running" if self.restarts.at else "stopping"
         self.folder.write_status(
             run_id=self.config["run_id"],
             host=self.host,
-            state=state,
+            state=failing if self.state == "failing" else self.state,
             reason=self.reason,
             pid=pid,
             boot=processes.boot_id(),
@@ -270,17 +272,8 @@ class Supervisor:
             apart=self.apart,
             lost=sorted(self.contact.lost),
             cause=root.plain() if root else None,
+            restarts=self.restarts.count,
         )
-
-    def _install_signal_handlers(self) -> None:
-        reader, writer = os.pipe()
-        for end in (reader, writer):
-            os.set_blocking(end, False)
-        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        self.selector.register(reader, selectors.EVENT_READ, None)
-        signal.signal(signal.SIGTERM, self._on_sigterm)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def _on_sigterm(self, *_: object) -> None:
         self.asked = True  # handled in the loop, where no state is half changed
@@ -291,6 +284,9 @@ def main() -> int:
     supervisor = Supervisor(folder, json.loads(folder.start.read_text()))
     try:
         return supervisor.run()
+    except TrainerError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
     finally:
         if supervisor.state not in ("finished", "stopped", "failed"):  # a bug in the supervisor
             processes.end_all(supervisor.mark, 0)

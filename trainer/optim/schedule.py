@@ -35,6 +35,13 @@ def _decay(name: str, done: int, warmup: int, total: int) -> float:
     return max(0.0, (total - warmup - done) / max(1, total - warmup))
 
 
+def last_step(train: Train, samples: int) -> int:
+    """The step at which a run over so many samples ends."""
+    if not train.epochs:
+        return train.steps
+    return min(train.steps, max(1, math.ceil(train.epochs * samples / train.batch_size)))
+
+
 def due(train: Train, step: int) -> bool:
     """Whether a checkpoint is written after this step."""
     settings = train.checkpoint

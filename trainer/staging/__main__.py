@@ -27,6 +27,8 @@ def main(arguments: list[str] | None = None) -> int:
         options.bytes,
         options.anonymous,
         options.region,
+        _names(options.file),
+        options.sha256,
     )
     try:
         result = stage(request, lambda text: print(text, flush=True))
@@ -43,10 +45,17 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+def _names(given: list[str]) -> dict[str, str]:
+    return dict(each.partition("=")[::2] for each in given)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("trainer.staging", description=__doc__)
     parser.add_argument(
-        "--source", required=True, help="s3://, gs:// (a folder or a file), or https:// (a file)"
+        "--source",
+        required=True,
+        help="s3://, gs://, hf:// (a folder or a file), https:// (a file, or a folder with"
+        " SHA256SUMS), or pipe: (a folder at the other end of this program's input)",
     )
     parser.add_argument("--target", required=True, help="the folder to fill")
     parser.add_argument(
@@ -58,6 +67,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--anonymous", action="store_true", help="no credentials: the bucket is public"
     )
+    parser.add_argument(
+        "--file",
+        action="append",
+        default=[],
+        help="NAME or NAME=SHA256: only this file of the source's folder (may be repeated)",
+    )
+    parser.add_argument("--sha256", default="", help="the SHA-256 of the source's only file")
     parser.add_argument("--region", default="", help="the bucket's region, if not the cluster's")
     return parser
 

@@ -17,6 +17,7 @@ from trainer.errors import BadInput
 from trainer.models import build, initialise
 from trainer.strategies.session import Accept, Outcome, Session, accumulate, finish, open_session
 from trainer.strategies.state import load_tensors, save_tensors
+from trainer.validate import rounds
 
 
 def wrap(train: Train, processes: ProcessGroup) -> Session:
@@ -51,11 +52,12 @@ def step(
     number: int,
     accept: Accept | None = None,
 ) -> Outcome:
-    return finish(
-        session,
-        accumulate(session, batches, counts, number, lambda last: _syncing(session, last)),
-        accept,
+    # Every rank gathers its pieces for every other: all must run the model equally often.
+    most = rounds(session.train, session.processes.world_size)
+    losses = accumulate(
+        session, batches, counts, number, lambda last: _syncing(session, last), most
     )
+    return finish(session, losses, accept)
 
 
 def save(session: Session, folder: Path) -> Callable[[], None]:

@@ -65,24 +65,30 @@ def accumulate(
     counts: dict[str, float],
     step: int,
     syncing: Callable[[bool], AbstractContextManager[Any]],
+    rounds: int = 0,
 ) -> list[Tensor]:
     """Forward and backward over a step's micro-batches; `syncing(last)` says when gradients are
-    exchanged."""
+    exchanged. Where all ranks must take part in so many `rounds`, one with fewer micro-batches
+    repeats its last one with no weight."""
     losses = []
-    for turn, batch in enumerate(batches):
+    idle = max(0, rounds - len(batches))
+    for turn, batch in enumerate([*batches, *batches[-1:] * idle]):
         seed_micro_batch(session, step, turn)
-        with syncing(turn == len(batches) - 1):
+        with syncing(turn == len(batches) + idle - 1):
             session.processes.progress.at("forward")
             with autocast(session):
                 sums = session.call(batch)
             loss = normalised(session, sums, counts)
+            if turn >= len(batches):
+                loss = loss * 0.0
             # Ranks average their gradients; the loss is already a share of the whole, so the
             # average is undone here.
             scaled = loss * session.processes.world_size
             session.processes.progress.at("backward")
             (session.scaler.scale(scaled) if session.scaler else scaled).backward()
         session.weights.collect()
-        losses.append(loss.detach())
+        if turn < len(batches):
+            losses.append(loss.detach())
     return losses
 
 

@@ -48,7 +48,10 @@ def load_tensors(session: Session, folder: Path) -> None:
     (processes.together if processes.separate_folders else processes.decided)(
         lambda: check_metadata(folder, trust)
     )
-    _make_room(session)
+    # One saved before the first step has no optimizer state, and needs none
+    stored = reader(folder, trust).read_metadata().state_dict_metadata
+    if any(name.startswith("optimizer.") for name in stored):
+        _make_room(session)
     state = _named(session)
     group = processes.quiet_group
     try:

@@ -9,6 +9,7 @@ its time in the server, not in a client library.
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -26,6 +27,7 @@ from playrunner.kube.client.resource import Discovery, Resource
 from playrunner.kube.client.transport import NoAnswer, NotReached, Transport
 from playrunner.text.answers import MOST_PAGES, BadAnswer
 
+_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 MANAGER = "playrunner"  # our name as the owner of fields
 PAGE = 500
 
@@ -50,6 +52,7 @@ class Cluster:
         self.discovery = Discovery()
         self.reached = False
         self._reads = SharedReads()
+        self._warnings: dict[str, bool] = {}  # each text, and whether it was taken
         self._opening = threading.Lock()
         self._workers: ThreadPoolExecutor | None = None
 
@@ -71,6 +74,18 @@ class Cluster:
     def shared(self, key: str, topic: str, not_before: float, make: Callable[[], Any]) -> Any:
         """The answer to a read that started after `not_before`, in this step or another."""
         return self._reads.read(key, topic, not_before, make)
+
+    def hear_warnings(self, header: str) -> None:
+        """What the server says of a call that it answered: deprecated kinds, fields that it does
+        not know, rules that would be broken."""
+        for text in _WARNING.findall(header) if header else ():
+            self._warnings.setdefault(text.replace('\\"', '"'), False)
+
+    def take_warnings(self) -> list[str]:
+        """Those that nobody has taken yet, each once."""
+        fresh = [text for text, taken in self._warnings.items() if not taken]
+        self._warnings.update(dict.fromkeys(fresh, True))
+        return fresh
 
     def changed(self, path: str) -> None:
         """Earlier reads of these kinds are no longer used."""

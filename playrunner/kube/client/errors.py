@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from playrunner.cloud.resource import Refused
+from playrunner.project import program
 from playrunner.text.answers import BadAnswer, document
 
 _TYPED = (
@@ -80,6 +81,11 @@ class KubeError(Refused):
         return self.status == 403 and "being terminated" in self.message
 
     @property
+    def forbidden(self) -> bool:
+        """The user has no right to do this; admission did not even look at it."""
+        return self.status == 403 and " cannot " in self.message
+
+    @property
     def passing(self) -> bool:
         """Whether the same call may succeed a moment later."""
         if self.status == 500:
@@ -113,7 +119,8 @@ def _text(error: KubeError, reason: str, who: str) -> str:
         return f"{what}: {_fields(error)}"
     if status == 403 and "cannot" in message:
         return (
-            f"{what}: {message}; give it the right (a Role or ClusterRole with this verb), or use"
+            f"{what}: {message}; give it the right (a Role or ClusterRole with this verb;"
+            f" {program()} kube.rights --for training, add-ons or audit prints all of them), or use"
             " another kube_context"
         )
     if status == 404 and not message:

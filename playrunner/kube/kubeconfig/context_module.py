@@ -4,7 +4,7 @@ call and never stored."""
 from __future__ import annotations
 
 import sys
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from playrunner.cloud.resource import CloudModule
 from playrunner.hostside.state import Change, State
@@ -70,7 +70,7 @@ class KubeContext(CloudModule):
             elif change.removes and content.get("current-context") == self.name:
                 del content["current-context"]
 
-    def ours(self, ctx: object, state: State) -> bool:
+    def ours(self, ctx: Any, state: State) -> bool:
         """A context that asks us for its tokens is one we made; half of one has no owner."""
         user = state.get("user")
         return user is None or self.token_command in ((user.get("exec") or {}).get("args") or ())

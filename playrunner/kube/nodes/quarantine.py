@@ -1,5 +1,5 @@
-"""Quarantine of a cluster's nodes: a taint and a cordon with our mark, the reason and the expiry
-beside it on the node itself."""
+"""Quarantine of a cluster's nodes: a taint, and a cordon where asked, with our mark; the reason and
+the expiry stand beside it on the node itself."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ def names(kube: Kube) -> list[str]:
     return sorted(node["metadata"]["name"] for node in kube.listing(NODES).items)
 
 
-def put(kube: Kube, name: str, reason: str, seconds: float) -> Entry:
-    """No new pods come to the node; those on it are left alone."""
+def put(kube: Kube, name: str, reason: str, seconds: float, cordon: bool = True) -> Entry:
+    """No new pods come to the node; those on it are left alone. Without `cordon` pods that
+    tolerate every taint still come."""
     entry = Entry(name, reason, time.time(), time.time() + seconds, who())
 
     def marked(node: dict[str, Any]) -> dict[str, Any]:
@@ -48,7 +49,7 @@ def put(kube: Kube, name: str, reason: str, seconds: float) -> Entry:
             "metadata": {
                 "annotations": {MARK: json.dumps({**asdict(entry), "cordoned": cordoned})}
             },
-            "spec": {"taints": taints, "unschedulable": True},
+            "spec": {"taints": taints, "unschedulable": True if cordon or cordoned else None},
         }
 
     _write(kube, name, marked)
@@ -73,6 +74,15 @@ def release(kube: Kube, name: str) -> bool:
 
     _write(kube, name, cleared)
     return True
+
+
+def release_expired(kube: Kube) -> list[str]:
+    """Those whose time was over, now free; none where the user may not change nodes."""
+    try:
+        over = [name for name, entry in entries(kube).items() if entry.expired]
+        return [name for name in over if release(kube, name)]
+    except KubeError:
+        return []
 
 
 def _write(kube: Kube, name: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:

@@ -79,13 +79,23 @@ def _deployment(thing: KubeObject) -> Readiness:
         _number(status.get("updatedReplicas")),
         _number(status.get("availableReplicas")),
     )
+    refused = _refused(thing)
     if not _seen(thing) or updated < replicas:
-        return Readiness(f"{updated} of {replicas} pods are of the newest kind")
+        return Readiness(f"{updated} of {replicas} pods are of the newest kind{refused}")
     if _number(status.get("replicas")) > updated:
         return Readiness(
             f"{_number(status.get('replicas')) - updated} old pods are still terminating"
         )
-    return _enough(available, replicas, "available")
+    enough = _enough(available, replicas, "available")
+    return enough if enough.ready else Readiness(f"{enough.missing}{refused}")
+
+
+def _refused(thing: KubeObject) -> str:
+    """What the rule says that does not let its pods be made."""
+    failure = conditions(thing).get("ReplicaFailure") or {}
+    if str(failure.get("status")) != "True":
+        return ""
+    return f"; its pods are refused: {failure.get('message') or failure.get('reason')}"
 
 
 def _enough(pods: int, wanted: int, state: str) -> Readiness:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from playrunner.aws import contents
 from playrunner.aws.client import Aws
 from playrunner.aws.tags import plain
 from playrunner.cloud.owner import CLUSTER
@@ -34,6 +35,9 @@ class Bucket(Kind):
                 tags = plain(answer.get("TagSet"))
                 if CLUSTER in tags and (name in marked or _region(aws, name) == aws.region):
                     yield thing_of(raw, name, name=name, tags=tags, monthly_dollars=None)
+
+    def contents(self, aws: Aws, thing: ServiceResource) -> str:
+        return contents.bucket(aws, thing.id)
 
     def look(self, aws: Aws, leftover: Leftover) -> ServiceResource | None:
         found = aws.read(

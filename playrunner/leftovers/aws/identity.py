@@ -3,12 +3,13 @@ each is asked for them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from playrunner.aws.client import Aws
+from playrunner.aws.tags import DESCRIBED
 from playrunner.leftovers.aws.kind import Kind, attempt, thing_of
 from playrunner.leftovers.aws.listed import listed
 from playrunner.leftovers.aws.stacks import Stacks
@@ -40,6 +41,13 @@ class _Identity(Kind):
         return self.described(aws, leftover.id)
 
 
+def _may_be_ours(raw: Mapping[str, Any], stacks: Stacks) -> bool:
+    """Whether a role is worth a call for its tags: roles are made with our mark in their
+    description; those of earlier versions have names that begin with a cluster's."""
+    names = (*stacks.names, *stacks.known_as, *stacks.kubernetes)
+    return DESCRIBED in str(raw.get("Description") or "") or str(raw["RoleName"]).startswith(names)
+
+
 class Role(_Identity):
     """A role; what hangs on it comes off before it goes."""
 
@@ -53,12 +61,13 @@ class Role(_Identity):
         "instance profile",
     )
 
-    def ids(self, aws: Aws) -> list[str]:
-        return [
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
+        ids = [
             raw["RoleName"]
             for raw in listed(aws, "iam", "list_roles", "Roles")
-            if not raw["Path"].startswith(_OF_AWS)
+            if not raw["Path"].startswith(_OF_AWS) and _may_be_ours(raw, stacks)
         ]
+        return side_by_side(lambda id: self.described(aws, id), ids)
 
     def described(self, aws: Aws, id: str) -> ServiceResource | None:
         answer = aws.read("iam", "get_role", missing=_GONE, RoleName=id)

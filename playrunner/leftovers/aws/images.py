@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from playrunner.aws import contents
 from playrunner.aws.client import Aws
 from playrunner.aws.tags import plain
 from playrunner.cloud import prices
@@ -44,6 +45,9 @@ class Repository(Kind):
                     tags=tags,
                     monthly_dollars=price,
                 )
+
+    def contents(self, aws: Aws, thing: ServiceResource) -> str:
+        return contents.repository(aws, thing.id)
 
     def look(self, aws: Aws, leftover: Leftover) -> ServiceResource | None:
         repositories = listed(

@@ -26,6 +26,9 @@ class Kind:
     # It may hold data or work of others: being inside our VPC is not enough to delete it.
     holds_user_data: ClassVar[bool] = False
 
+    # It serves others: being inside our VPC is not enough to delete it.
+    does_work: ClassVar[bool] = False
+
     def all(self, aws: Aws) -> Iterable[ServiceResource]:
         """Everything of this kind in the region."""
         raise NotImplementedError
@@ -44,6 +47,14 @@ class Kind:
 
     def delete(self, aws: Aws, thing: ServiceResource) -> None:
         raise NotImplementedError
+
+    def contents(self, aws: Aws, thing: ServiceResource) -> str:
+        """How much is in it, as "holds 3 objects (1.0 MiB)"; empty where that is nothing."""
+        return ""
+
+    def emptied(self, thing: ServiceResource) -> bool:
+        """Whether what is in it goes with it."""
+        return True
 
     def holders(self, aws: Aws, thing: ServiceResource) -> str:
         """What blocks its deletion, where that is known."""

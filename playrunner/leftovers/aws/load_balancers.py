@@ -19,6 +19,7 @@ class LoadBalancer(Kind):
     """An application, network or gateway load balancer."""
 
     name, service, arn = "load balancer", "elbv2", "elasticloadbalancing:loadbalancer"
+    does_work = True
 
     def all(self, aws: Aws) -> Iterable[ServiceResource]:
         balancers = listed(aws, "elbv2", "describe_load_balancers", "LoadBalancers")
@@ -42,6 +43,7 @@ class ClassicLoadBalancer(Kind):
     own."""
 
     name, service, arn = "classic load balancer", "elb", "elasticloadbalancing:loadbalancer"
+    does_work = True
 
     def all(self, aws: Aws) -> Iterable[ServiceResource]:
         balancers = listed(aws, "elb", "describe_load_balancers", "LoadBalancerDescriptions")

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import ClassVar
 
+from playrunner.aws import contents
 from playrunner.aws.client import Aws
 from playrunner.aws.tags import plain
 from playrunner.cloud import prices
@@ -40,6 +41,13 @@ class ElasticFileSystem(Kind):
                     monthly_dollars=prices.elastic_file_system(raw),
                     deleting=raw["LifeCycleState"] == "deleting",
                 )
+
+    def contents(self, aws: Aws, thing: ServiceResource) -> str:
+        return contents.elastic_file_system(thing.raw)
+
+    def emptied(self, thing: ServiceResource) -> bool:
+        metered = int((thing.raw.get("SizeInBytes") or {}).get("Value") or 0)
+        return metered > contents.EMPTY_EFS_BYTES
 
     def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("efs", "delete_file_system", FileSystemId=thing.id)
@@ -159,6 +167,12 @@ class FsxFileSystem(Kind):
                     sign=f"made by the storage driver of our cluster in {thing.vpc}",
                 )
             yield thing
+
+    def contents(self, aws: Aws, thing: ServiceResource) -> str:
+        return contents.lustre(thing.raw)
+
+    def emptied(self, thing: ServiceResource) -> bool:
+        return False  # FSx does not tell whether anything is in it; it is billed by its size
 
     def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("fsx", "delete_file_system", FileSystemId=thing.id)

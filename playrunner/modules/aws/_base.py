@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from playrunner.aws.tags import plain
 from playrunner.cloud.resource import CloudModule
@@ -18,6 +18,9 @@ class AwsModule(CloudModule):
     """A thing in AWS; our tag is among its tags."""
 
     def ours(self, ctx: Context, state: State) -> bool:
-        return bool(
-            ctx.owner.owns(plain(next((state[key] for key in _WHERE if state.get(key)), ())))
-        )
+        return bool(ctx.owner.owns(plain(tags_of(state))))
+
+
+def tags_of(state: State) -> Any:
+    """The tags in a state, wherever its service puts them."""
+    return next((state[key] for key in _WHERE if state.get(key)), ())

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from playrunner.aws.tags import named, plain, specification, spelled
+from playrunner.aws.tags import DUPLICATES, named, plain, specification, spelled
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
+from playrunner.project import program
 
 if TYPE_CHECKING:
     from playrunner.run.context import Context
@@ -29,6 +30,14 @@ class Ec2Module(AwsModule):
 
     def label(self, state: State) -> str:
         return str(state.get(self.id_field, ""))
+
+    def wait_until_ready(self, ctx: Context, state: State, attempts: int) -> State:
+        for other in state.get(DUPLICATES) or ():
+            ctx.warn(
+                f"{self.kind} {self.label(state)} is kept and used; {other} has the same name and"
+                f' our tag: delete it yourself, or let "{program()} teardown" delete both'
+            )
+        return state
 
     def marked(self, ctx: Context) -> list[dict[str, Any]]:
         """The tags it is made with."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from playrunner.aws.tags import plain, spelled
+from playrunner.aws.tags import DESCRIBED, plain, spelled
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _iam
-from playrunner.modules.aws._base import AwsModule
+from playrunner.modules.aws._identity import IdentityModule
 
 if TYPE_CHECKING:
     from playrunner.run.context import Context
 
 
-class Role(AwsModule):
+class Role(IdentityModule):
     """A role; who may assume it is said by what inherits from this."""
 
     name: str  # the role's name
@@ -24,7 +24,9 @@ class Role(AwsModule):
     path: str = "/"  # the path in front of the name
     description: str = ""  # what it is for
     max_session_seconds: int = 3600  # how long a session may last
-    permissions_boundary: str = ""  # the ARN of a policy that bounds what the role may be given
+    # The ARN of a policy that bounds what the role may be given; by default the variable
+    # aws_permissions_boundary
+    permissions_boundary: str = ""
     tags: dict[str, str] = {}  # more tags, beside the owner's
 
     def trust_document(self, ctx: Context) -> dict[str, Any]:
@@ -48,11 +50,9 @@ class Role(AwsModule):
         wanted: State = {
             "AssumeRolePolicyDocument": self.trust_document(ctx),
             "MaxSessionDuration": self.max_session_seconds,
-            "Description": self.description,
-            "Tags": plain(self.tags),
+            "Description": f"{self.description} {DESCRIBED}{ctx.owner.cluster})".strip(),
+            "Tags": {**plain(self.tags), **self.region_tag(ctx)},
         }
-        if not self.description:
-            del wanted["Description"]
         if self.managed_policies is not None:
             wanted["AttachedPolicies"] = _iam.policy_arns(ctx, self.managed_policies)
         if self.inline_policies is not None:
@@ -76,9 +76,8 @@ class Role(AwsModule):
         return str(state.get("RoleName", self.name))
 
     def _create(self, ctx: Context, wanted: State) -> None:
-        more: dict[str, Any] = (
-            {"PermissionsBoundary": self.permissions_boundary} if self.permissions_boundary else {}
-        )
+        boundary = self.permissions_boundary or ctx.clouds.permissions_boundary(ctx.scope)
+        more: dict[str, Any] = {"PermissionsBoundary": boundary} if boundary else {}
         if wanted.get("Description"):
             more["Description"] = wanted["Description"]
         ctx.aws.call(

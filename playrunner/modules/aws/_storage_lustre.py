@@ -30,7 +30,17 @@ def complaint(arguments: dict[str, Any]) -> str | None:
         return (
             f"capacity_gib is {smallest}a multiple of {step} for {kind} on {disk}, not {capacity}"
         )
-    return _about_data(arguments, kind)
+    return _about_cache(arguments, disk) or _about_data(arguments, kind)
+
+
+def _about_cache(arguments: dict[str, Any], disk: str) -> str | None:
+    if disk == "HDD" and not arguments.get("drive_cache"):
+        return (
+            "storage: HDD needs drive_cache: NONE, or READ for an SSD cache of a fifth of its size"
+        )
+    if disk != "HDD" and arguments.get("drive_cache"):
+        return f"drive_cache is for storage: HDD only, not for {disk}"
+    return None
 
 
 def _about_data(arguments: dict[str, Any], kind: str) -> str | None:
@@ -42,6 +52,13 @@ def _about_data(arguments: dict[str, Any], kind: str) -> str | None:
         return (
             "import_path is not for PERSISTENT_2; link the bucket as a data repository association"
             " instead"
+        )
+    if arguments.get("import_path") and (
+        arguments.get("backup_days") or arguments.get("backup_time")
+    ):
+        return (
+            "a file system that shows a bucket (import_path) has no backups: its data is in the"
+            " bucket; leave backup_days and backup_time out"
         )
     if arguments.get("export_path") and not arguments.get("import_path"):
         return "export_path needs import_path: both are of one bucket"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Literal
 
+from playrunner.aws import contents
 from playrunner.aws.tags import spelled
 from playrunner.cloud.resource import HoldsData
 from playrunner.hostside.state import Change, State
-from playrunner.modules.aws._base import AwsModule
+from playrunner.modules.aws._keep import KeptModule
 from playrunner.modules.aws._storage import given, refuse_changes, same_key
 from playrunner.text.answers import document
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from playrunner.run.context import Context
 
 
-class EcrRepository(AwsModule):
+class EcrRepository(KeptModule):
     """One repository of the account's registry."""
 
     name: str  # as training/bert: lower case
@@ -43,7 +44,9 @@ class EcrRepository(AwsModule):
         tags = ctx.aws.read(
             "ecr", "list_tags_for_resource", gone, resourceArn=repository["repositoryArn"]
         )
-        state = {**repository, "tags": (tags or {}).get("tags", [])}
+        if tags is None:  # a late answer showed what is gone
+            return None
+        state = {**repository, "tags": tags.get("tags", [])}
         if self._rules() is not None:
             policy = ctx.aws.read("ecr", "get_lifecycle_policy", gone, repositoryName=self.name)
             state["lifecyclePolicy"] = (
@@ -53,7 +56,7 @@ class EcrRepository(AwsModule):
                 if policy
                 else {"rules": []}
             )
-        return state
+        return self.with_keep(state)
 
     def desired(self, ctx: Context, current: State | None) -> State:
         encryption = given(
@@ -67,6 +70,7 @@ class EcrRepository(AwsModule):
             "encryptionConfiguration": encryption,
             "imageScanningConfiguration": {"scanOnPush": self.scan_on_push},
             "imageTagMutability": "IMMUTABLE" if self.immutable_tags else "MUTABLE",
+            "Keep": ctx.owner.keep,
             **({} if rules is None else {"lifecyclePolicy": {"rules": rules}}),
         }
 
@@ -76,6 +80,7 @@ class EcrRepository(AwsModule):
             return
         wanted = dict(change.after or {})
         policy = wanted.pop("lifecyclePolicy", {"rules": []})
+        wanted.pop("Keep", None)  # among the tags
         if change.creates:
             ctx.aws.call(
                 "ecr",
@@ -102,6 +107,18 @@ class EcrRepository(AwsModule):
             )
         if change.touches("lifecyclePolicy"):
             self._apply_policy(ctx, policy)
+        self.update_keep(ctx, change)
+
+    def set_tag(self, ctx: Context, state: State, key: str, value: str) -> None:
+        ctx.aws.call(
+            "ecr", "tag_resource", resourceArn=state["repositoryArn"], tags=spelled({key: value})
+        )
+
+    def remove_tag(self, ctx: Context, state: State, key: str) -> None:
+        ctx.aws.call("ecr", "untag_resource", resourceArn=state["repositoryArn"], tagKeys=[key])
+
+    def contents(self, ctx: Context, state: State) -> str:
+        return contents.repository(ctx.aws, self.name)
 
     def label(self, state: State) -> str:
         return str(state["repositoryUri"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from playrunner.aws.tags import named, spelled
 from playrunner.hostside.state import Change, State
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 class EfsAccessPoint(AwsModule):
     """A way into a file system that makes every client the same user in the same folder; nothing of
     it can be changed later."""
+
+    can_double: ClassVar[bool] = True
 
     name: str  # its Name tag; one of this name per cluster
     file_system: str  # the file system's id

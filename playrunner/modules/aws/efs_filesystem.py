@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from playrunner.aws import contents
 from playrunner.aws.tags import spelled
 from playrunner.hostside.state import Change, State
-from playrunner.modules.aws._base import AwsModule
+from playrunner.modules.aws._keep import KeptModule
 from playrunner.modules.aws._storage import given, life_cycle, refuse_changes, same_key
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 _DAYS = (1, 7, 14, 30, 60, 90, 180, 270, 365)
 
 
-class EfsFilesystem(AwsModule):
+class EfsFilesystem(KeptModule):
     """A file system that all nodes can mount."""
 
     settle_seconds: ClassVar[float] = 900
@@ -60,10 +61,12 @@ class EfsFilesystem(AwsModule):
         if file_system is None or file_system["LifeCycleState"] == "deleted":
             return None
         number = file_system["FileSystemId"]
-        state = {
-            **file_system,
-            "DNSName": f"{number}.efs.{ctx.aws.region}.{_domain(ctx.aws.region)}",
-        }
+        state = self.with_keep(
+            {
+                **file_system,
+                "DNSName": f"{number}.efs.{ctx.aws.region}.{_domain(ctx.aws.region)}",
+            }
+        )
         if file_system["LifeCycleState"] != "available":
             return state
         if self.infrequent_after_days is not None:
@@ -96,6 +99,7 @@ class EfsFilesystem(AwsModule):
                 ProvisionedThroughputInMibps=self.throughput_mibps,
                 LifecyclePolicies=self._policies(),
                 Backup=self.backup,
+                Keep=ctx.owner.keep,
             ),
         }
 
@@ -106,6 +110,7 @@ class EfsFilesystem(AwsModule):
             return
         wanted = dict(change.after or {})
         policies = wanted.pop("LifecyclePolicies", None)
+        wanted.pop("Keep", None)  # among the tags
         if change.creates:  # it takes no settings before it is there
             ctx.aws.call(
                 "efs",
@@ -115,6 +120,7 @@ class EfsFilesystem(AwsModule):
                 **wanted,
             )
             return
+        self.update_keep(ctx, change)
         if change.touches("ThroughputMode", "ProvisionedThroughputInMibps"):
             ctx.aws.call(
                 "efs",
@@ -150,6 +156,17 @@ class EfsFilesystem(AwsModule):
             if state["LifeCycleState"] == "error"
             else None
         )
+
+    def set_tag(self, ctx: Context, state: State, key: str, value: str) -> None:
+        ctx.aws.call(
+            "efs", "tag_resource", ResourceId=state["FileSystemId"], Tags=spelled({key: value})
+        )
+
+    def remove_tag(self, ctx: Context, state: State, key: str) -> None:
+        ctx.aws.call("efs", "untag_resource", ResourceId=state["FileSystemId"], TagKeys=[key])
+
+    def contents(self, ctx: Context, state: State) -> str:
+        return contents.elastic_file_system(state)
 
     def label(self, state: State) -> str:
         return str(state["FileSystemId"])

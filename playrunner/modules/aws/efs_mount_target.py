@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.hostside.module import Failed
@@ -11,6 +12,8 @@ from playrunner.modules.aws._storage import life_cycle
 
 if TYPE_CHECKING:
     from playrunner.run.context import Context
+
+SHOWN_SECONDS = 60.0  # a file system that was just made shows within seconds in every answer
 
 
 class EfsMountTarget(AwsModule):
@@ -98,16 +101,21 @@ class EfsMountTarget(AwsModule):
                 )
 
     def _owner_tags(self, ctx: Context) -> Any:
-        """A mount target has no tags: it belongs to whom its file system belongs."""
-        everything = ctx.aws.read("efs", "describe_file_systems")["FileSystems"]
-        return next(
-            (
-                file_system["Tags"]
-                for file_system in everything
-                if file_system["FileSystemId"] == self.file_system
-            ),
-            [],
-        )
+        """A mount target has no tags: it belongs to whom its file system belongs, which is there as
+        long as it has mount targets, though a late answer may not show it."""
+        deadline = time.monotonic() + SHOWN_SECONDS
+        while True:
+            everything = ctx.aws.read("efs", "describe_file_systems")["FileSystems"]
+            for file_system in everything:
+                if file_system["FileSystemId"] == self.file_system:
+                    return file_system["Tags"]
+            if time.monotonic() > deadline:
+                raise Failed(
+                    f"{self.file_system} has mount targets, but the service does not show it"
+                )
+            ctx.progress(f"waiting until {self.file_system} shows")
+            ctx.sleep(1.0)
+            ctx.refresh()
 
 
 def _groups(ctx: Context, targets: list[State], target: State) -> list[str]:

@@ -33,8 +33,11 @@ class EksNodegroup(_eks.EksModule):
     capacity_type: Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"] = "ON_DEMAND"
     min_size: int = 1  # never fewer nodes
     max_size: int = 2  # never more
-    # How many now; by default min_size at first, and then left to what scales it
+    # How many at first; then the number belongs to what scales it. By default min_size
     desired_size: int | None = None
+    size: int | None = None  # how many now, also where something else scales it
+    # Let max_size or size end nodes that run; otherwise fewer than there are is refused
+    shrink: bool = False
     labels: dict[str, str] | None = None  # exactly these Kubernetes labels
     # Exactly these: key, value, effect (NO_SCHEDULE, NO_EXECUTE, PREFER_NO_SCHEDULE)
     taints: list[dict[str, str]] | None = None
@@ -134,11 +137,19 @@ class EksNodegroup(_eks.EksModule):
         return str(state.get("nodegroupName", self.name))
 
     def _sizes(self, current: State | None) -> State:
-        sizes = {"minSize": self.min_size, "maxSize": self.max_size}
-        if self.desired_size is not None:
-            return {**sizes, "desiredSize": self.desired_size}
-        now = self.min_size if current is None else current["scalingConfig"]["desiredSize"]
-        return {**sizes, "desiredSize": min(max(now, self.min_size), self.max_size)}
+        now = None
+        if current is not None and not _eks.never_was(current):
+            now = int(current["scalingConfig"]["desiredSize"])
+        first = self.min_size if self.desired_size is None else self.desired_size
+        number = self.size if self.size is not None else first if now is None else now
+        number = min(max(number, self.min_size), self.max_size)
+        if now is not None and number < now and not self.shrink:
+            raise Failed(
+                f"node group {self.name} has {now} nodes and would be left with {number}"
+                f" (max_size: {self.max_size}): {now - number} nodes would be ended with what runs"
+                " on them; raise max_size, scale it down first, or set shrink: true"
+            )
+        return {"minSize": self.min_size, "maxSize": self.max_size, "desiredSize": number}
 
     def _subnets(self, ctx: Context, current: State | None) -> list[str]:
         if not self.one_zone:

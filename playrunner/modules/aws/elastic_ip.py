@@ -16,6 +16,7 @@ class ElasticIp(Ec2Module):
     """A public address that stays the same, found by its name among those tagged as ours."""
 
     id_field, kind = "AllocationId", "elastic-ip"
+    can_double = True
     settle_seconds = 900  # a NAT gateway lets go of its address only when it is quite gone
 
     def observe(self, ctx: Context) -> State | None:

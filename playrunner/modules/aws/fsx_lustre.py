@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from playrunner.aws import contents
 from playrunner.aws.tags import named, spelled
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
-from playrunner.modules.aws._base import AwsModule
+from playrunner.modules.aws._keep import KeptModule
 from playrunner.modules.aws._storage import given, life_cycle, refuse_changes
 from playrunner.modules.aws._storage_lustre import complaint
 
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
 _BROKEN = ("FAILED", "MISCONFIGURED", "MISCONFIGURED_UNAVAILABLE")
 
 
-class FsxLustre(AwsModule):
+class FsxLustre(KeptModule):
     """A fast file system for many nodes; it can grow where it is, and never shrink."""
 
+    can_double: ClassVar[bool] = True
     settle_seconds: ClassVar[float] = 2400
 
     name: str  # its Name tag; one of this name per cluster
@@ -31,6 +33,8 @@ class FsxLustre(AwsModule):
     # Fixed at creation
     deployment: Literal["SCRATCH_1", "SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2"] = "PERSISTENT_1"
     storage: Literal["SSD", "HDD"] = "SSD"  # fixed at creation
+    # HDD only, and needed there: NONE, or READ for an SSD cache of what is read; fixed at creation
+    drive_cache: Literal["NONE", "READ"] | None = None
     # MB/s: 50, 100, 200 (PERSISTENT_1); 125, 250, 500, 1000 (PERSISTENT_2); 12, 40 (HDD)
     throughput_per_tib: int | None = None
     version: str | None = None  # of Lustre: 2.10, 2.12 or 2.15; fixed here
@@ -63,16 +67,21 @@ class FsxLustre(AwsModule):
             if file_system["FileSystemType"] == "LUSTRE" and self.ours(ctx, file_system)
         ]
         # One that is being deleted does not block a new one of its name.
-        return named(
+        current = named(
             (file_system for file_system in ours if file_system["Lifecycle"] != "DELETING"),
             self.name,
         ) or named(ours, self.name)
+        return None if current is None else self.with_keep(current)
 
     def desired(self, ctx: Context, current: State | None) -> State:
         fixed = given(
             SubnetIds=[self.subnet], StorageType=self.storage, FileSystemTypeVersion=self.version
         )
-        lustre = given(DeploymentType=self.deployment, CopyTagsToBackups=self.tags_on_backups)
+        lustre = given(
+            DeploymentType=self.deployment,
+            CopyTagsToBackups=self.tags_on_backups,
+            DriveCacheType=self.drive_cache,
+        )
         data = given(ImportPath=self.import_path, ExportPath=self.export_path)
         if data:
             lustre["DataRepositoryConfiguration"] = data
@@ -90,11 +99,17 @@ class FsxLustre(AwsModule):
             AutomaticBackupRetentionDays=self.backup_days,
             DailyAutomaticBackupStartTime=self.backup_time,
         )
-        return {**fixed, "StorageCapacity": self.capacity_gib, "LustreConfiguration": lustre}
+        return {
+            **fixed,
+            "StorageCapacity": self.capacity_gib,
+            "LustreConfiguration": lustre,
+            "Keep": ctx.owner.keep,
+        }
 
     def apply(self, ctx: Context, change: Change) -> None:
         if change.creates:
-            wanted = change.after or {}
+            wanted = dict(change.after or {})
+            wanted.pop("Keep", None)  # among the tags
             lustre = dict(wanted["LustreConfiguration"])
             lustre |= lustre.pop("DataRepositoryConfiguration", {})
             ctx.aws.call(
@@ -119,6 +134,8 @@ class FsxLustre(AwsModule):
                 FileSystemId=_id(change),
                 StorageCapacity=self.capacity_gib,
             )
+        elif change.touches("Keep"):
+            self.update_keep(ctx, change)
         else:
             before, after = (
                 (change.before or {})["LustreConfiguration"],
@@ -147,6 +164,17 @@ class FsxLustre(AwsModule):
             f"the file system {self.name} ({_tail(state)}) is {state['Lifecycle']}: {reason};"
             " delete it to have it created again"
         )
+
+    def set_tag(self, ctx: Context, state: State, key: str, value: str) -> None:
+        ctx.aws.call(
+            "fsx", "tag_resource", ResourceARN=state["ResourceARN"], Tags=spelled({key: value})
+        )
+
+    def remove_tag(self, ctx: Context, state: State, key: str) -> None:
+        ctx.aws.call("fsx", "untag_resource", ResourceARN=state["ResourceARN"], TagKeys=[key])
+
+    def contents(self, ctx: Context, state: State) -> str:
+        return contents.lustre(state)
 
     def label(self, state: State) -> str:
         return _tail(state)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from playrunner.aws.tags import plain, spelled
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _iam
-from playrunner.modules.aws._base import AwsModule
+from playrunner.modules.aws._identity import IdentityModule
 
 if TYPE_CHECKING:
     from playrunner.run.context import Context
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MOST_VERSIONS = 5  # IAM keeps no more; the oldest makes room
 
 
-class IamPolicy(AwsModule):
+class IamPolicy(IdentityModule):
     """A customer-managed policy; a new document becomes its default version."""
 
     name: str  # the policy's name
@@ -46,7 +46,10 @@ class IamPolicy(AwsModule):
         }
 
     def desired(self, ctx: Context, current: State | None) -> State:
-        return {"Document": _iam.document(self.document), "Tags": plain(self.tags)}
+        return {
+            "Document": _iam.document(self.document),
+            "Tags": {**plain(self.tags), **self.region_tag(ctx)},
+        }
 
     def apply(self, ctx: Context, change: Change) -> None:
         arn, wanted = self.arn(ctx), change.after or {}

@@ -26,6 +26,7 @@ class Instance(Ec2Module):
     """One machine that runs, found by its name among those tagged as ours."""
 
     id_field, kind = "InstanceId", "instance"
+    can_double = True
     settle_seconds = 600
 
     image_id: str  # what it starts from; a later image does not replace a machine that runs

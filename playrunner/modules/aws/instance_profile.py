@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from playrunner.aws.tags import plain, spelled
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _iam
-from playrunner.modules.aws._base import AwsModule
+from playrunner.modules.aws._identity import IdentityModule
 
 if TYPE_CHECKING:
     from playrunner.run.context import Context
 
 
-class InstanceProfile(AwsModule):
+class InstanceProfile(IdentityModule):
     """An instance profile that holds one role."""
 
     name: str  # the profile's name
@@ -34,7 +34,7 @@ class InstanceProfile(AwsModule):
         }
 
     def desired(self, ctx: Context, current: State | None) -> State:
-        return {"RoleNames": [self.role] if self.role else []}
+        return {"RoleNames": [self.role] if self.role else [], "Tags": self.region_tag(ctx)}
 
     def apply(self, ctx: Context, change: Change) -> None:
         if change.creates:
@@ -43,7 +43,14 @@ class InstanceProfile(AwsModule):
                 "create_instance_profile",
                 InstanceProfileName=self.name,
                 Path=self.path,
-                Tags=spelled(ctx.owner.tags(self.name)),
+                Tags=spelled({**self.region_tag(ctx), **ctx.owner.tags(self.name)}),
+            )
+        elif change.after is not None and change.touches("Tags"):
+            ctx.aws.call(
+                "iam",
+                "tag_instance_profile",
+                InstanceProfileName=self.name,
+                Tags=spelled(change.after["Tags"]),
             )
         had, have = (
             set((state or {}).get("RoleNames", ())) for state in (change.observed, change.after)

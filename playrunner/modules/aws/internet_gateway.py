@@ -16,6 +16,7 @@ class InternetGateway(Ec2Module):
     """A network's way to and from the internet, found by its name among those tagged as ours."""
 
     id_field, kind = "InternetGatewayId", "internet-gateway"
+    can_double = True
     settle_seconds = 900  # addresses of what is being deleted elsewhere keep it attached
 
     vpc_id: str  # the network it is attached to

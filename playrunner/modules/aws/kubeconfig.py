@@ -27,7 +27,25 @@ class Kubeconfig(KubeContext):
     namespace: str = ""  # the namespace that kubectl takes by default
     path: str = ""  # the file; by default the first of $KUBECONFIG, or ~/.kube/config
 
+    def ours(self, ctx: Context, state: State) -> bool:
+        return super().ours(ctx, state) and _region(state) in ("", self._region(ctx))
+
+    def whose(self, ctx: Context, state: State) -> str:
+        if super().ours(ctx, state):
+            return f"is for a cluster in {_region(state)}, and this run is about {ctx.aws.region}"
+        return super().whose(ctx, state)
+
+    def _region(self, ctx: Context) -> str:
+        return self.region or ctx.aws.region
+
     def desired(self, ctx: Context, current: State | None) -> State:
-        words = ["--cluster", self.cluster, "--region", self.region or ctx.aws.region]
+        words = ["--cluster", self.cluster, "--region", self._region(ctx)]
         words += ["--profile", self.profile] if self.profile else []
         return self.declared(self.endpoint, self.certificate_authority, words, self.namespace)
+
+
+def _region(state: State) -> str:
+    """The region that a context's token command is for."""
+    words = list(((state.get("user") or {}).get("exec") or {}).get("args") or ())
+    place = words.index("--region") + 1 if "--region" in words else len(words)
+    return str(words[place]) if place < len(words) else ""

@@ -19,6 +19,24 @@ if TYPE_CHECKING:
 _TAGGED = ("instance", "volume", "network-interface")
 
 
+# In the form that EKS joins with its own settings when it starts a node.
+NODE_CONFIG = """\
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary="playrunner"
+
+--playrunner
+Content-Type: application/node.eks.aws
+
+apiVersion: node.eks.aws/v1alpha1
+kind: NodeConfig
+spec:
+  instance:
+    localStorage:
+      strategy: %s
+--playrunner--
+"""
+
+
 class LaunchTemplate(Ec2Module):
     """How instances of a kind start, known by its name in the region."""
 
@@ -30,6 +48,9 @@ class LaunchTemplate(Ec2Module):
     security_group_ids: list[str] = []  # for EFA one of them lets all traffic in and out to itself
     key_name: str | None = None  # a key pair
     user_data: str | None = None  # what an instance does at its first start, in plain text
+    # What EKS nodes do with the disks of the machine: one for pods and images, or each by itself
+    local_storage: Literal["RAID0", "Mount"] | None = None
+    metadata_hops: int = 2  # who may ask for its metadata; pods are one hop behind their node
     volume_gib: int = 100  # its root disk, gp3 and encrypted
     root_device: str = "/dev/xvda"  # as the image names it
     placement_group: str | None = None  # close to the others in it
@@ -70,7 +91,8 @@ class LaunchTemplate(Ec2Module):
     def desired(self, ctx: Context, current: State | None) -> State:
         if self.market and not self.capacity_reservation_id:
             raise Failed("market: capacity-block needs the capacity_reservation_id of the block")
-        user_data = base64.b64encode(self.user_data.encode()).decode() if self.user_data else None
+        text = self.user_data or (NODE_CONFIG % self.local_storage if self.local_storage else "")
+        user_data = base64.b64encode(text.encode()).decode() if text else None
         reservation = {
             "CapacityReservationTarget": {"CapacityReservationId": self.capacity_reservation_id}
         }
@@ -80,7 +102,7 @@ class LaunchTemplate(Ec2Module):
             "KeyName": self.key_name,
             "UserData": user_data,
             "BlockDeviceMappings": [gp3_volume(self.root_device, self.volume_gib)],
-            "MetadataOptions": METADATA,
+            "MetadataOptions": {**METADATA, "HttpPutResponseHopLimit": self.metadata_hops},
             "Placement": {"GroupName": self.placement_group} if self.placement_group else None,
             "CapacityReservationSpecification": reservation
             if self.capacity_reservation_id

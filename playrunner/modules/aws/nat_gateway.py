@@ -17,6 +17,7 @@ class NatGateway(Ec2Module):
     tagged as ours."""
 
     id_field, kind = "NatGatewayId", "natgateway"
+    can_double = True
     settle_seconds = 900  # two to five minutes to come or go, at times more
 
     subnet_id: str  # a public subnet, where it stands

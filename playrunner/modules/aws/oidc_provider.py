@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 from playrunner.aws.tags import plain, spelled
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _iam
-from playrunner.modules.aws._base import AwsModule
+from playrunner.modules.aws._identity import IdentityModule
 
 if TYPE_CHECKING:
     from playrunner.run.context import Context
 
 
-class OidcProvider(AwsModule):
+class OidcProvider(IdentityModule):
     """The IAM provider for a cluster's OIDC issuer, so that service accounts can have roles."""
 
     identity: ClassVar[tuple[str, ...]] = ("url",)
@@ -42,7 +42,10 @@ class OidcProvider(AwsModule):
         }
 
     def desired(self, ctx: Context, current: State | None) -> State:
-        return {"ClientIDList": sorted(self.client_ids), "Tags": plain(self.tags)}
+        return {
+            "ClientIDList": sorted(self.client_ids),
+            "Tags": {**plain(self.tags), **self.region_tag(ctx)},
+        }
 
     def apply(self, ctx: Context, change: Change) -> None:
         arn, wanted = _iam.oidc_provider_arn(ctx, self.url), change.after or {}

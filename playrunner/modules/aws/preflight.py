@@ -3,6 +3,7 @@ is made."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from playrunner.cloud.costs import (
     unpriced,
 )
 from playrunner.cloud.preflight_findings import Finding, answers, findings, problem, warning
+from playrunner.errors import RunRefused
 from playrunner.hostside.module import Failed, Probe
 from playrunner.modules.aws._preflight import (
     network as _preflight_network,
@@ -26,6 +28,7 @@ from playrunner.modules.aws._preflight import (
     offerings,
     quotas,
     rights,
+    schemas,
 )
 from playrunner.modules.aws._preflight import (
     versions as _preflight_versions,
@@ -72,9 +75,14 @@ class Preflight(Probe):
     ] = []  # what costs by what is put into it: name, role, what (efs, images or objects)
     prices: dict[str, Any] = {}  # dollars an hour by instance type, before those of the table
     max_hourly: float | None = None  # refuse a plan that costs more dollars an hour
+    cost_limit: float | None = None  # ask before a plan that costs more dollars an hour is begun
     account: str = ""  # refuse any other account
+    # Structured variables by name, as roles take them: unknown keys, wrong types and what does not
+    # go together are refused
+    declared: dict[str, Any] = {}
 
     def look(self, ctx: Context) -> dict[str, Any]:
+        self._refuse_malformed(ctx)
         planned = self.planned()
         seen, reported = look_around(ctx, planned)
         learnt, refused = answers(
@@ -106,6 +114,12 @@ class Preflight(Probe):
             *_elsewhere(ctx, plan),
         ]
         return self._report(ctx, seen, planned, plan, reported)
+
+    def _refuse_malformed(self, ctx: Context) -> None:
+        wrong = list(schemas.complaints(self.declared))
+        if wrong:
+            place = ctx.scope.origin(wrong[0][0])
+            raise RunRefused("; ".join(f"{name}: {text}" for name, text in wrong), place)
 
     def planned(self) -> PlannedResources:
         """The declaration; what cannot be understood is a failure."""
@@ -175,6 +189,22 @@ class Preflight(Probe):
                     f" {thing.note}"
                 )
 
+    def _ask_about(self, ctx: Context, plan: Sequence[PlanItem]) -> None:
+        cost = hourly(plan)
+        if self.cost_limit is None or cost <= self.cost_limit:
+            return
+        text = (
+            f"the plan costs {dollars(cost)} an hour, more than cost_limit"
+            f" ({dollars(self.cost_limit)})"
+        )
+        if not sys.stdin.isatty():
+            raise Failed(f"{text}, and there is no terminal to ask on; raise cost_limit to go on")
+        if ctx.ask(f"{text}; create it all the same? [y/N]", True).strip().lower() not in (
+            "y",
+            "yes",
+        ):
+            raise Failed(f"{text}: nothing was made")
+
     def _report(
         self,
         ctx: Context,
@@ -212,6 +242,9 @@ class Preflight(Probe):
                 **values,
             )
         creates = seen.our_networks == 0 or any(seen.missing(group) for group in planned.machines)
+        ctx.show(f"account {values['account']}, {values['arn']}, {values['region']}")
+        if creates and not ctx.check:
+            self._ask_about(ctx, plan)
         if any(thing.hourly for thing in plan):
             ctx.show(as_table(plan) if creates or ctx.check else in_one_line(plan))
         return {**values, "msg": in_one_line(plan)}

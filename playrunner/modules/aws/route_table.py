@@ -28,6 +28,7 @@ class RouteTable(Ec2Module):
     """Where traffic of some subnets goes, found by its name among those tagged as ours."""
 
     id_field, kind = "RouteTableId", "route-table"
+    can_double = True
 
     vpc_id: str  # the network
     routes: dict[

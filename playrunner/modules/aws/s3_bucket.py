@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from playrunner.aws.tags import spelled
+from playrunner.aws import contents
+from playrunner.aws.tags import plain, spelled
 from playrunner.cloud.resource import HoldsData, Refused
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
-from playrunner.modules.aws._base import AwsModule
+from playrunner.modules.aws._keep import KeptModule
 from playrunner.modules.aws._storage import given
 from playrunner.modules.aws._storage_bucket import empty, holds_something
 
@@ -23,7 +24,7 @@ _PRIVATE = {
 }
 
 
-class S3Bucket(AwsModule):
+class S3Bucket(KeptModule):
     """A bucket in the run's region. Bucket names are unique in all of AWS, so it may be
     taken."""
 
@@ -61,13 +62,14 @@ class S3Bucket(AwsModule):
         if self.versioning is not None:
             tagging = ctx.aws.read("s3", "get_bucket_versioning", gone, Bucket=self.name)
             state["Versioning"] = (tagging or {}).get("Status", "Suspended")
-        return state
+        return self.with_keep(state)
 
     def desired(self, ctx: Context, current: State | None) -> State:
         algorithm = "aws:kms" if self.kms_key else "AES256"
         return given(
             PublicAccessBlock=dict.fromkeys(_PRIVATE, self.block_public_access),
             Encryption=given(SSEAlgorithm=algorithm, KMSMasterKeyID=self.kms_key),
+            Keep=ctx.owner.keep,
             Versioning=(
                 None if self.versioning is None else "Enabled" if self.versioning else "Suspended"
             ),
@@ -114,6 +116,23 @@ class S3Bucket(AwsModule):
                 Bucket=self.name,
                 VersioningConfiguration={"Status": wanted["Versioning"]},
             )
+        self.update_keep(ctx, change)
+
+    def set_tag(self, ctx: Context, state: State, key: str, value: str) -> None:
+        self._put_tags(ctx, {**plain(state["Tags"]), key: value})
+
+    def remove_tag(self, ctx: Context, state: State, key: str) -> None:
+        tags = plain(state["Tags"])
+        self._put_tags(ctx, {name: tags[name] for name in tags if name != key})
+
+    def _put_tags(self, ctx: Context, tags: dict[str, str]) -> None:
+        """S3 takes all tags of a bucket at once."""
+        ctx.aws.call(
+            "s3", "put_bucket_tagging", Bucket=self.name, Tagging={"TagSet": spelled(tags)}
+        )
+
+    def contents(self, ctx: Context, state: State) -> str:
+        return contents.bucket(ctx.aws, self.name)
 
     def label(self, state: State) -> str:
         return f"s3://{self.name}"

@@ -17,6 +17,7 @@ class Subnet(Ec2Module):
     """The part of a network that lies in one zone, found by its name among those tagged as ours."""
 
     id_field, kind = "SubnetId", "subnet"
+    can_double = True  # not quite: a second one is refused as a conflict of addresses
 
     vpc_id: str  # the network
     zone: str  # as us-west-2a

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from playrunner.aws.tags import mine
+from playrunner.aws.tags import DUPLICATES, mine
 from playrunner.hostside.state import Change, State
-from playrunner.modules.aws._ec2 import Ec2Module, one, refuse_to_change
+from playrunner.modules.aws._ec2 import Ec2Module, one, refuse_to_change, with_plain_tags
 
 if TYPE_CHECKING:
     from playrunner.run.context import Context
@@ -16,6 +16,7 @@ class Vpc(Ec2Module):
     """A network of our own, found by its name among those tagged as ours."""
 
     id_field, kind = "VpcId", "vpc"
+    can_double = True
 
     cidr: str = "192.168.0.0/16"  # its addresses
     dns_hostnames: bool = True  # private cluster endpoints and the names of EFS need it
@@ -24,6 +25,7 @@ class Vpc(Ec2Module):
         vpc = one(ctx.aws.read("ec2", "describe_vpcs", **mine(ctx.owner))["Vpcs"], self.name)
         if vpc is None:
             return None
+        vpc = self._in_use(ctx, vpc)
         attribute = ctx.aws.read(
             "ec2",
             "describe_vpc_attribute",
@@ -36,6 +38,21 @@ class Vpc(Ec2Module):
             if attribute
             else None
         )
+
+    def _in_use(self, ctx: Context, vpc: State) -> State:
+        """Of several of the same name, the one that has subnets."""
+        others = vpc.get(DUPLICATES) or ()
+        if not others:
+            return vpc
+        subnets = ctx.aws.read("ec2", "describe_subnets", **mine(ctx.owner))["Subnets"]
+        used = {subnet["VpcId"] for subnet in subnets}
+        if vpc["VpcId"] in used or not used & set(others):
+            return vpc
+        number = sorted(used & set(others))[0]
+        every = ctx.aws.read("ec2", "describe_vpcs", **mine(ctx.owner))["Vpcs"]
+        rest = sorted({vpc["VpcId"], *others} - {number})
+        chosen = with_plain_tags(next(one for one in every if one["VpcId"] == number))
+        return {**(chosen or {}), DUPLICATES: rest}
 
     def desired(self, ctx: Context, current: State | None) -> State:
         return self.declared(CidrBlock=self.cidr, EnableDnsHostnames=self.dns_hostnames)

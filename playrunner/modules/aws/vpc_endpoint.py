@@ -17,6 +17,7 @@ class VpcEndpoint(Ec2Module):
     """A gateway endpoint, found by its name among those tagged as ours."""
 
     id_field, kind = "VpcEndpointId", "vpc-endpoint"
+    can_double = True
 
     vpc_id: str  # the network
     service: str = "s3"  # s3 or dynamodb

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from playrunner.hostside.module import Module
 from playrunner.modules.host._accounts import (
     fingerprint,
@@ -13,6 +15,7 @@ from playrunner.modules.host._accounts import (
 )
 from playrunner.modules.host._paths import expanded
 from playrunner.modules.host._shadow import AGING, day_of, looks_hashed, shadow_state
+from playrunner.modules.host._user_home import make_home
 from playrunner.modules.host._user_key import UserKey
 
 TYPE_CHECKING = False
@@ -80,6 +83,7 @@ class User(Module):
             return None
         columns = shadow_columns(self.name) if self._ages() or self.password is not None else None
         key = self._key(account.pw_dir)
+        home = expanded(self.home or account.pw_dir)
         return {
             "uid": account.pw_uid,
             "group": account.pw_gid,
@@ -93,7 +97,8 @@ class User(Module):
                 else {}
             ),
             **(shadow_state(columns) if self._ages() else {}),
-            **({"ssh_key": "there" if key.exists() else "missing"} if key else {}),
+            **({"ssh_key": _there(key.exists())} if key else {}),
+            **({"home_folder": _there(os.path.exists(home))} if self.create_home else {}),
         }
 
     def desired(self, ctx: HostContext, current: State | None) -> State | None:
@@ -115,6 +120,8 @@ class User(Module):
             target["password"] = _mark(self.password)
         if self.generate_ssh_key:
             target["ssh_key"] = "made afresh" if self.force else "there"
+        if self.create_home and current is not None:
+            target["home_folder"] = "there"
         return {**target, **self._ages()}
 
     def _ages(self) -> State:
@@ -179,6 +186,8 @@ class User(Module):
             # Not usermod -p: arguments can be read by everyone on the host.
             run_tool(ctx, ["chpasswd", "-e"], stdin=f"{self.name}:{self.password}\n")
         self._apply_shadow(ctx, differing, before is None)
+        if "home_folder" in differing:
+            self._make_home()
         if differing.get("ssh_key", "missing") != "missing":
             self._make_key(ctx)
 
@@ -196,6 +205,13 @@ class User(Module):
             columns = shadow_columns(self.name)
             if columns and columns[1].startswith("!") != differing["locked"]:
                 run_tool(ctx, ["usermod", "-L" if differing["locked"] else "-U", self.name])
+
+    def _make_home(self) -> None:
+        import pwd
+
+        account = pwd.getpwnam(self.name)
+        if not os.path.exists(account.pw_dir):  # it may have been moved there
+            make_home(account.pw_dir, (account.pw_uid, account.pw_gid), self.skeleton)
 
     def _make_key(self, ctx: HostContext) -> None:
         import pwd
@@ -227,7 +243,7 @@ class User(Module):
             else {"append": self.append, "move_home": self.move_home}
         )
         key = self._key(account["home"])
-        for name in ("locked", "expires", "ssh_key", *AGING):
+        for name in ("locked", "expires", "ssh_key", "home_folder", *AGING):
             account.pop(name, None)
         return {
             **values,
@@ -270,3 +286,7 @@ class User(Module):
 def _mark(password: str | None) -> str | None:
     """What tells passwords apart; a lock before it (!) does not count."""
     return fingerprint(None if password is None else password.lstrip("!"))
+
+
+def _there(is_there: bool) -> str:
+    return "there" if is_there else "missing"

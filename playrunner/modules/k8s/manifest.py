@@ -12,6 +12,7 @@ from playrunner.kube.nodes.contract import still_offered
 from playrunner.kube.objects.apply import SetApplier
 from playrunner.kube.objects.applyset import ObjectSet, record_entries
 from playrunner.kube.objects.compare import CLUSTER, SET, shown
+from playrunner.kube.objects.custom_objects import live_objects
 from playrunner.kube.objects.dry_run import DryRunPreview
 from playrunner.kube.objects.manifest import Manifest as ManifestObject
 from playrunner.kube.objects.set_objects import DeclaredObject, ObservedSet
@@ -134,12 +135,17 @@ class Manifest(KubeModule):
                 if before.get(item.key) != after.get(item.key) or item.key in remade
             ]
         )
+        self._tell_warnings(ctx)
         if self.prune:
             applier.delete(observed.stale, objects.selector)
             applier.retrying(
                 lambda: objects.write_record(record_entries(declared), before_and_after),
                 "the set's record",
             )
+
+    def _tell_warnings(self, ctx: Context) -> None:
+        for text in ctx.kube.cluster.take_warnings():
+            ctx.warn(f"{self.name}: the API server warns: {text}")
 
     def broken(self, state: State) -> str | None:
         return (
@@ -153,6 +159,16 @@ class Manifest(KubeModule):
 
     def ours(self, ctx: Context, state: State) -> bool:
         return True  # objects without our label are never part of the set's state
+
+    def lost_with_it(self, ctx: Context) -> list[str]:
+        """Objects of users whose definitions are in the set."""
+        observed = self._observed_or_recorded(ctx)
+        definitions = [
+            live.body
+            for live in observed.ours.values()
+            if live.body.get("kind") == "CustomResourceDefinition"
+        ]
+        return live_objects(ctx.kube, definitions)
 
     def label(self, state: State) -> str:
         waiting = state.get("waiting") or ()

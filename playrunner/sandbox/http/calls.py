@@ -22,3 +22,4 @@ class CallRecord:
     fault: str | None
     milliseconds: float
     agent: str  # who asked, in their own words
+    resource: str = ""  # what it is about, where policies are made for single things

@@ -18,13 +18,14 @@ COMPUTES = 0.05  # cores: a process below this over a second only waits
 
 @dataclass(frozen=True)
 class Cause:
-    """What may be behind it, how sure that is (0 to 100), what speaks for it, and what to do
-    next."""
+    """What may be behind it, how sure that is (0 to 100), what speaks for it and against it, and
+    what to do next."""
 
     score: int
     title: str
     evidence: tuple[str, ...] = ()
     next_command: str = ""
+    against: tuple[str, ...] = ()  # what speaks against it
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ job_spec/       job (a value), sizing (pod size, refusals), command and pod (wha
                 (deleted when the run is over)
 launchers/      one file for each kind of job
 runs/           run_view, selection, follow (job, pods, logs) with log_tails, pod_output, rank0,
-                repeated_steps, bad_nodes (a node that fails twice is quarantined), give_up
+                repeated_steps, bad_nodes (faults of nodes, by ../diagnosis/blame), give_up
 network/        gate (the check that ranks run before they train), gate_result, pool (quarantine),
                 connectivity (asked inside pods), bandwidth_bench
 node_groups/    groups as clouds describe them, grown before the pods need them

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from playrunner.options import Options
 
 if TYPE_CHECKING:
-    from playrunner.training.kube.stage import StageRequest
+    from playrunner.training.data.request import StageRequest
     from playrunner.training.request import Request
     from playrunner.training.screen.watch_page import Snapshot
 
@@ -88,10 +88,10 @@ class ClusterBackend:
 
     # On clusters only
 
-    def stage(self, request: StageRequest) -> int:
+    def stage(self, request: StageRequest, overrides: tuple[str, ...]) -> int:
         from playrunner.training.kube.stage import stage
 
-        return stage(request, self.options)
+        return stage(request, overrides, self.options)
 
     def export(self, name: str, to: str) -> int:
         from playrunner.training.kube.export import export

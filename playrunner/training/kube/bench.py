@@ -46,7 +46,7 @@ def bench(request: Request, options: Options, launcher: str) -> int:
     nodes = request.nodes or (
         profile.launch.nodes
         if request.profile
-        else sum(offer.usable for offer in look(session.kube))
+        else sum(offer.usable for offer in look(session.kube, namespace=session.settings.namespace))
     )
     result, verdict = prove(bench_job(session, launcher, nodes, profile), session, options)
     if options.json:
@@ -79,7 +79,12 @@ def bench_job(
         raise BadInput(
             f"a network has two nodes at least, and the cluster has {nodes} to measure between"
         )
-    share = share_of(profile, look(session.kube), settings, RequestedNodes(nodes, nodes))
+    share = share_of(
+        profile,
+        look(session.kube, namespace=session.settings.namespace),
+        settings,
+        RequestedNodes(nodes, nodes),
+    )
     train = replace(
         profile.train,
         batch_size=profile.train.device_batch_size * nodes * share.processes,

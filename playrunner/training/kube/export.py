@@ -10,7 +10,8 @@ from playrunner.kube.client.resource import Resource
 from playrunner.options import Options
 from playrunner.project import program
 from playrunner.training.inventory_scope import value_of
-from playrunner.training.kube.one_off.one_off_job import OneOffJob, submit, tell
+from playrunner.training.kube.one_off.job_pod import OneOffJob
+from playrunner.training.kube.one_off.one_off_job import submit, tell
 from playrunner.training.kube.runs.run_view import ClusterRun
 from playrunner.training.kube.runs.selection import the_run
 from playrunner.training.kube.session import ClusterSession, open_session

@@ -7,12 +7,14 @@ from dataclasses import replace
 from datetime import datetime
 
 from playrunner.errors import BadInput
+from playrunner.kube.nodes import quarantine
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.playbook.playbook import role_play
 from playrunner.project import program
 from playrunner.run.run import run_plays
 from playrunner.training.kube.conclusion import conclude
+from playrunner.training.kube.data import with_data
 from playrunner.training.kube.ending import end, sweep
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.job_spec.render import variables
@@ -64,8 +66,11 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
                 }
             )
         return 0
+    if not options.check:
+        quarantine.release_expired(session.kube)
     job = plan(request, profile, session, launcher, replacing=existing.run_id if existing else "")
-    job = with_gate(job, session, request.gate, line.say)
+    job = with_data(job, session, options, line.say)
+    job = with_gate(_with_notes_said(job, line), session, request.gate, line.say)
     if not options.check:
         if existing:
             _make_way(existing, session, options, line)
@@ -94,6 +99,12 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
     return follow(run, session, record, line, options)
 
 
+def _with_notes_said(job: ClusterJob, line: LiveLine) -> ClusterJob:
+    for note in job.share.notes:
+        line.say(note)
+    return job
+
+
 def follow(
     run: ClusterRun, session: ClusterSession, record: Record, line: LiveLine, options: Options
 ) -> int:
@@ -105,7 +116,7 @@ def follow(
             session.kube,
             run,
             listener,
-            nodes=BadNodes(session.kube, run, line.say),
+            nodes=BadNodes(session.kube, run, line.say, session.settings.quarantine),
             give_up=give_up,
         ).follow()
     except GateClosed as closed:

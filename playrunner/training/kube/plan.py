@@ -4,9 +4,11 @@ Nothing is changed here."""
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from typing import Any
 
 from playrunner.errors import BadInput
 from playrunner.kube.client.client import Kube
+from playrunner.kube.client.optional import if_allowed
 from playrunner.kube.client.resource import Resource
 from playrunner.project import program
 from playrunner.training.environment.compiler import compile_environment
@@ -16,7 +18,7 @@ from playrunner.training.environment.variable import Variable
 from playrunner.training.kube.job_spec.dry_run import try_pod
 from playrunner.training.kube.job_spec.job import ClusterJob, Share, elastic_bounds
 from playrunner.training.kube.job_spec.names import new_id
-from playrunner.training.kube.job_spec.node_capacity import amount, look
+from playrunner.training.kube.job_spec.node_capacity import amount, look, nodes_hidden
 from playrunner.training.kube.job_spec.sizing import RequestedNodes, share_of
 from playrunner.training.kube.launchers import KINDS
 from playrunner.training.kube.launchers.kind import Kind
@@ -37,6 +39,7 @@ from trainer.validate import check
 CLAIMS = Resource("v1", "PersistentVolumeClaim", "persistentvolumeclaims", True)
 QUEUES = Resource("scheduling.volcano.sh/v1beta1", "Queue", "queues", False)
 INDEXED_JOBS = (1, 24)
+SERVICES = Resource("v1", "Service", "services", True)
 NAMESPACES = Resource("v1", "Namespace", "namespaces", False)
 
 
@@ -46,7 +49,10 @@ def plan(
     """The job that flags, profile, inventory and nodes make together; what cannot work is refused
     here, with the numbers."""
     name = check_name(request.name or run_name(request.profile))
-    kind, settings = KINDS[launcher], session.settings
+    kind = KINDS[launcher]
+    settings = replace(
+        session.settings, cacheset=session.settings.cacheset or run_name(request.profile)
+    )
     if not settings.image:
         raise BadInput(
             f"train_image is not set: give the image that trains in the inventory ({program()}"
@@ -54,12 +60,14 @@ def plan(
         )
     nodes = wanted_nodes(request, profile)
     refuse(_operator(session.kube, kind), "cluster")
-    if not session.kube.get(NAMESPACES, "", settings.namespace):
+    hidden: dict[str, Any] = {"metadata": {}}  # it is there as far as the user can tell
+    if not if_allowed(lambda: session.kube.get(NAMESPACES, "", settings.namespace), hidden):
         raise LaunchRefused(
             f'the cluster has no namespace "{settings.namespace}" (train_namespace); kubectl create'
             f" namespace {settings.namespace}"
         )
     refuse(checkpoint_problems(session.kube, settings, profile), "checkpoints")
+    refuse(meeting_problems(session.kube, settings), "rendezvous")
     bounds = elastic_bounds(profile, launcher, nodes)
     requested = RequestedNodes(
         nodes,
@@ -67,7 +75,14 @@ def plan(
         _insisted(request, profile),
         lambda likes: growth_left(session, likes),
     )
-    share = share_of(profile, look(session.kube, replacing), settings, requested)
+    offered = [
+        one
+        for one in look(session.kube, replacing, settings.namespace)
+        if one.name not in request.avoid
+    ]
+    if nodes_hidden(session.kube):
+        settings = _unseen(profile, settings, requested)
+    share = share_of(profile, offered, settings, requested)
     job = ClusterJob(
         name,
         new_id(name),
@@ -79,13 +94,27 @@ def plan(
         share,
         overrides=request.overrides,
         detached=request.detach,
+        avoid=request.avoid,
     )
     _check(job)
     if kind.gang:
         refuse(_queue(session.kube, job), "queue")
     job = replace(job, environment=tuple(environment_of(job, session.environment)))
-    try_pod(session.kube, job)
-    return job
+    return try_pod(session.kube, job, bool(replacing))
+
+
+def _unseen(
+    profile: Profile, settings: ClusterSettings, requested: RequestedNodes
+) -> ClusterSettings:
+    """A user who may not see nodes says what they are; that there are enough is for the scheduler
+    to find out."""
+    if profile.train.device != "cpu" and not settings.instance_type:
+        raise LaunchRefused(
+            "the cluster's nodes cannot be seen by this user, so pods cannot be sized by them: set"
+            " instance_type in the inventory (as p5.48xlarge), or --set train.device=cpu; the right"
+            f" is in: {program()} kube.rights --for training"
+        )
+    return replace(settings, autoscaled_nodes=max(settings.autoscaled_nodes, requested.most))
 
 
 def _operator(kube: Kube, kind: Kind) -> list[str]:
@@ -173,6 +202,25 @@ def checkpoint_problems(kube: Kube, settings: ClusterSettings, profile: Profile)
     )
 
 
+def meeting_problems(kube: Kube, settings: ClusterSettings) -> list[str]:
+    """Pods that are to meet in etcd would look for a service that is not there until they give
+    up. An address outside the cluster is left to them."""
+    host = settings.etcd.rpartition(":")[0] or settings.etcd
+    name, *rest = host.split(".")
+    inside = not rest or rest[1:2] == ["svc"]
+    if settings.rendezvous != "etcd" or not inside:
+        return []
+    namespace = rest[0] if rest else settings.namespace
+    hidden: dict[str, Any] = {"metadata": {}}
+    if if_allowed(lambda: kube.get(SERVICES, namespace, name), hidden):
+        return []
+    return [
+        f"there is no service {name} in namespace {namespace} (train_etcd: {settings.etcd});"
+        f" {program()} etcd.create --extra-vars etcd_namespace={namespace} makes it, or"
+        " train_rendezvous: c10d needs none"
+    ]
+
+
 def _insisted(request: Request, profile: Profile) -> int:
     """Processes per node, where the user says so on the command line; else they are counted."""
     said = any(text.startswith("launch.processes_per_node=") for text in request.overrides)
@@ -180,18 +228,27 @@ def _insisted(request: Request, profile: Profile) -> int:
 
 
 def _check(job: ClusterJob) -> None:
-    try:
-        check(job.profile, job.world_size)
-    except trainer_errors.TrainerError as error:
-        raise BadInput(
-            f"profile {job.profile_name} on {job.nodes} node{'s' * (job.nodes != 1)}: {error}"
-        ) from None
+    """An elastic job must hold on every number of nodes that it may have."""
+    least, most = job.elastic or (job.nodes, job.nodes)
+    for nodes in (job.nodes, *range(least, most + 1)):
+        try:
+            check(job.profile, nodes * job.share.processes)
+        except trainer_errors.TrainerError as error:
+            raise BadInput(
+                f"profile {job.profile_name} on {nodes} node{'s' * (nodes != 1)}: {error}"
+                + (
+                    f"; or keep it off {nodes} nodes with launch.min_nodes and launch.max_nodes"
+                    if nodes != job.nodes
+                    else ""
+                )
+            ) from None
 
 
 def _queue(kube: Kube, job: ClusterJob) -> list[str]:
     """A gang that is larger than its queue would wait for ever."""
     queue = job.settings.queue
-    queue_object = kube.get(QUEUES, "", queue)
+    hidden: dict[str, Any] = {}
+    queue_object = if_allowed(lambda: kube.get(QUEUES, "", queue), hidden)
     if queue_object is None:
         return [f'there is no queue "{queue}" (train_queue); {program()} volcano.create makes one']
     state = str((queue_object.get("status") or {}).get("state") or "Open")

@@ -13,6 +13,7 @@ from playrunner.output.json_output import print_json
 from playrunner.project import program
 from playrunner.training.code import code_archive
 from playrunner.training.environment.variable import Variable
+from playrunner.training.kube.data import with_data
 from playrunner.training.kube.ending import end
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.launch import submit
@@ -48,12 +49,7 @@ def precompile(request: Request, options: Options) -> int:
             " --launcher"
         )
     name = f"{request.name or run_name(request.profile)}-precompile"
-    asked = read_request(request).train.steps
-    request = replace(
-        request,
-        name=name,
-        overrides=(*request.overrides, *_ONLY_TRACED, f"train.steps={min(asked, MOST_STEPS)}"),
-    )
+    request = replace(shortened(request), name=name)
     profile = read_request(request)
     session = open_session(options)
     line = LiveLine(profile.train.steps, quiet=options.json)
@@ -64,10 +60,12 @@ def precompile(request: Request, options: Options) -> int:
             " --name"
             f" {name} --follow"
         )
-    job = _within(plan(request, profile, session, request.launcher))
+    job = _within(
+        with_data(plan(request, profile, session, request.launcher), session, options, line.say)
+    )
     if _done_before(job, session) and not request.replace:
         line.say(
-            f"{name}: these graphs are compiled in cacheset {session.settings.cacheset}: nothing"
+            f"{name}: these graphs are compiled in cacheset {job.settings.cacheset}: nothing"
             " to do"
             " (--replace does it again)"
         )
@@ -77,7 +75,7 @@ def precompile(request: Request, options: Options) -> int:
                     "name": name,
                     "state": "finished",
                     "changed": False,
-                    "cacheset": session.settings.cacheset,
+                    "cacheset": job.settings.cacheset,
                 }
             )
         return 0
@@ -85,11 +83,22 @@ def precompile(request: Request, options: Options) -> int:
         return submit(job, session, options)
     if existing and existing.job:
         end(session, existing, options, existing.state)
-    hold(session.kube, session.settings.namespace, session.settings.cacheset, job.run_id)
+    hold(session.kube, session.settings.namespace, job.settings.cacheset, job.run_id)
     try:
         return _compiled(job, session, line, options)
     finally:
         release(session.kube, session.settings.namespace, job.run_id)
+
+
+def shortened(request: Request) -> Request:
+    """The same run in a few steps. Its schedule stays that of the whole run: a warm-up may be
+    longer than the steps that are compiled in."""
+    train = read_request(request).train
+    few = (
+        f"train.schedule.decay_steps={train.schedule.decay_steps or train.steps}",
+        f"train.steps={min(train.steps, MOST_STEPS)}",
+    )
+    return replace(request, overrides=(*request.overrides, *_ONLY_TRACED, *few))
 
 
 def _done_before(job: ClusterJob, session: ClusterSession) -> bool:
@@ -152,7 +161,7 @@ def _compiled(job: ClusterJob, session: ClusterSession, line: LiveLine, options:
                 "changed": True,
                 "reason": trouble,
                 **sums,
-                "cacheset": session.settings.cacheset,
+                "cacheset": job.settings.cacheset,
             }
         )
         return 2 if trouble else 0
@@ -160,7 +169,7 @@ def _compiled(job: ClusterJob, session: ClusterSession, line: LiveLine, options:
         raise StepFailed(f"{job.name}: {trouble}; the compiler's output: {record.folder}/hosts")
     line.say(
         f"{job.name}: {sums['compiled']} graphs are compiled in cacheset"
-        f" {session.settings.cacheset};"
+        f" {job.settings.cacheset};"
         f" now: {program()} train.launch --profile {job.profile_name}"
     )
     return 0

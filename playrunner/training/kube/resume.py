@@ -18,7 +18,7 @@ from playrunner.training.kube.runs.rank0 import has_met_only
 from playrunner.training.kube.runs.run_view import ClusterRun, resource_of
 from playrunner.training.kube.runs.selection import GOING_ON, the_run
 from playrunner.training.kube.session import ClusterSession, open_session
-from playrunner.training.request import LaunchRefused, Request
+from playrunner.training.request import LaunchRefused, Request, begins_elsewhere, continued
 from playrunner.training.runs.record import Record
 
 
@@ -31,11 +31,12 @@ def resume(
             f"{run.name} is {run.state}; there is nothing to resume (train.scale changes its nodes)"
         )
     given = Record(run.name).job() or run.summary
+    recorded = tuple(given.get("overrides", ()))
     request = Request(
         str(given["profile"]),
         run.name,
         nodes or int(given["replicas"]),
-        (*given.get("overrides", ()), *overrides),
+        (*continued(recorded, not begins_elsewhere(recorded)), *overrides),
         str(given["launcher"]),
         detach,
     )
@@ -151,11 +152,11 @@ def _say(options: Options, run: ClusterRun, before: int, nodes: int, growth: Gro
 
 
 def _kept_size(growth: Growth) -> str:
-    """A size that the inventory fixes is what the next run of the role goes back to."""
-    if growth.group is None or not growth.grows:
+    """A size that the inventory fixes is what the next run of the role goes back to; one of EKS
+    counts only when the group is made."""
+    if growth.group is None or not growth.grows or growth.group.cloud == "aws":
         return ""
-    word, role = ("desired_size", "eks") if growth.group.cloud == "aws" else ("nodes", "gke")
     return (
-        f"\n{growth.group.text} stays at {growth.size}: where the inventory gives it a {word}, say"
-        f" {growth.size} there before the next {program()} {role}.create"
+        f"\n{growth.group.text} stays at {growth.size}: where the inventory gives it a nodes, say"
+        f" {growth.size} there before the next {program()} gke.create"
     )

@@ -13,6 +13,7 @@ from playrunner.options import Options
 from playrunner.run.run import open_inventory
 from playrunner.ssh.sandbox_autostart import ensure_cloud_sandbox_running
 from playrunner.training.inventory_scope import scope_of, value_of
+from playrunner.training.quarantine_setting import QuarantineSetting, read_setting
 from playrunner.variables.scope import Scope
 
 PORT = 29500  # where torch's processes meet unless told otherwise
@@ -37,14 +38,21 @@ class ClusterSettings:
     port: int = PORT
     code: str = "configmap"  # or image: it is in there already
     interface: str = "eth0"  # a pod's, with nearly every network plugin
-    cacheset: str = "default"  # Neuron's compiled graphs are kept under it
+    cacheset: str = ""  # Neuron's compiled graphs are kept under it; "" is the profile's name
     autoscaled_nodes: int = 0  # so many nodes come when they are needed
     instance_type: str = ""  # of nodes that are still to come
     node_selector: dict[str, str] = field(default_factory=dict)
+    # Of jobs that need no device: data staged or looked for, models exported
+    job_node_selector: dict[str, str] = field(default_factory=dict)
     tolerations: tuple[dict[str, Any], ...] = ()
     hourly: float = 0.0  # one node
     # An operator that restarts, or moves to another node, is back by then
     patience_seconds: float = 300.0
+    resources: dict[str, str] = field(default_factory=dict)  # cpu, memory, ephemeral-storage
+    security: str = "auto"  # restricted where the namespace wants it; or restricted, none
+    user: int = 1000  # whose rights a restricted pod has
+    huge_pages: bool = False  # whether FI_EFA_USE_HUGE_PAGE lets libfabric use them
+    quarantine: QuarantineSetting = field(default_factory=QuarantineSetting)
 
     @property
     def root(self) -> str:
@@ -104,18 +112,36 @@ def _settings(scope: Scope, kube: Kube) -> ClusterSettings:
         autoscaled_nodes=int(setting("autoscaled_nodes", 0)),
         instance_type=str(value_of(scope, "instance_type", "")),
         node_selector={str(key): str(value) for key, value in setting("node_selector", {}).items()},
+        job_node_selector={
+            str(key): str(value)
+            for key, value in setting("job_node_selector", setting("node_selector", {})).items()
+        },
         tolerations=tuple(setting("tolerations", ())),
         hourly=float(setting("hourly", 0)),
         patience_seconds=float(setting("patience_seconds", plain.patience_seconds)),
+        resources={str(name): str(value) for name, value in setting("resources", {}).items()},
+        security=str(setting("security", plain.security)),
+        user=int(setting("user", plain.user)),
+        huge_pages=_uses_huge_pages(setting("environment", {})),
+        quarantine=read_setting(setting("quarantine", "")),
     )
     _check(settings)
     return settings
+
+
+def _uses_huge_pages(environment: Any) -> bool:
+    """The environment compiler turns them off, unless the user turns them on."""
+    said = (
+        str(environment.get("FI_EFA_USE_HUGE_PAGE", "0")) if isinstance(environment, dict) else ""
+    )
+    return said not in ("", "0")
 
 
 def _check(settings: ClusterSettings) -> None:
     for name, value, known in (
         ("rendezvous", settings.rendezvous, ("c10d", "etcd")),
         ("code", settings.code, ("configmap", "image")),
+        ("security", settings.security, ("auto", "restricted", "none")),
         ("pull_policy", settings.pull_policy, ("Always", "IfNotPresent", "Never")),
     ):
         if value not in known:

@@ -1,89 +1,98 @@
-"""train.stage: data of a store or web server on the claim that all nodes see; a second time nothing
-is fetched."""
+"""train.stage on a cluster: data of a store, hub, web server or folder on the claim that all nodes
+see; a second time nothing is fetched."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
-from playrunner.errors import BadInput
 from playrunner.options import Options
 from playrunner.project import program
-from playrunner.training.kube.one_off.one_off_job import OneOffJob, submit, tell
+from playrunner.ssh.sandbox_autostart import ensure_datasets_running
+from playrunner.training.data.request import StageRequest, resolved, target_of
+from playrunner.training.data.transfer import Folder
+from playrunner.training.inventory_scope import value_of
+from playrunner.training.kube.one_off.job_pod import OPENED, OneOffJob
+from playrunner.training.kube.one_off.one_off_job import submit, tell
+from playrunner.training.kube.send_folder import send_folder
 from playrunner.training.kube.session import ClusterSession, ClusterSettings, open_session
 from playrunner.training.request import refuse
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
-
-
-@dataclass(frozen=True)
-class StageRequest:
-    """What is to be where, and how it is known to be all there."""
-
-    source: str
-    into: str  # a folder of the claim
-    unpack: bool = False
-    files: int = 0
-    least: int = 0
-    size: int = 0
-    anonymous: bool = False
-    region: str = ""
+from playrunner.training.screen.screen import LiveLine
 
 
-def stage(request: StageRequest, options: Options) -> int:
-    _check(request)
+def stage(request: StageRequest, overrides: tuple[str, ...], options: Options) -> int:
     session = open_session(options)
+
+    def variable(name: str) -> object:
+        if name == "train_datasets":
+            ensure_datasets_running(session.inventory)
+        return value_of(session.scope, name, None)
+
+    request = resolved(request, overrides, variable)
+    if not session.settings.claim and (not request.source or request.optional):
+        result = {"state": "finished", "changed": False, "title": request.title}
+        text = (
+            f"{request.title}: there is no claim (train_claim) to stage it on; it is read as it is"
+        )
+        return tell(result, 0, "staging", options, text)
     refuse(_claim(session), "data")
-    job = stage_job(request, session.settings)
-    code, result = submit(job, session, options)
+    made = stage_job if request.source else open_job
+    job = made(request, session.settings)
+    if request.source and request.is_folder:
+        line = LiveLine(0, quiet=options.json)
+        folder = Folder(Path(request.source).expanduser())
+        code, result = send_folder(job, folder, session, options, line.say)
+        line.end()
+    else:
+        code, result = submit(job, session, options)
+    claim = session.settings.claim
+    if not request.source:
+        result = {"changed": False, **result, "title": request.title}
+        text = f"{request.title} needs no staging; the folder of runs on claim {claim} is writable"
+        return tell(result, code, job.title, options, text)
     files, size = result.get("files", 0), result.get("bytes", 0)
     word = "staged" if result.get("changed") else "complete already"
     return tell(
-        {"into": request.into, **result},
+        {"into": request.into, "source": request.shown_source, **result},
         code,
         job.title,
         options,
         f"{result.get('folder', request.into)} is {word}: {files} file{'s' * (files != 1)}, {size}"
-        f" bytes, on claim {session.settings.claim}",
+        f" bytes, on claim {claim}",
     )
 
 
 def stage_job(request: StageRequest, settings: ClusterSettings) -> OneOffJob:
-    target = f"{settings.mount}/{request.into}"
-    words = ["-m", "trainer.staging", "--source", request.source, "--target", target]
-    for flag, value in (
-        ("files", request.files),
-        ("least", request.least),
-        ("bytes", request.size),
-    ):
-        words += [f"--{flag}", str(value)] if value else []
-    words += ["--region", request.region] if request.region else []
-    words += ["--unpack"] * request.unpack + ["--anonymous"] * request.anonymous
+    target = target_of(request, settings.mount)
     # Two that write to one folder at once would spoil it: its folder gives the job its name.
     slug = re.sub(r"[^a-z0-9]+", "-", request.into.lower()).strip("-")[:30].rstrip("-")
     return OneOffJob(
         f"stage-{slug}-{hashlib.sha256(target.encode()).hexdigest()[:6]}",
         f"staging {request.into}",
-        tuple(words),
+        ("-m", "trainer.staging", *request.words(target)),
         service_account=settings.service_account,
+        opened=(*_run_folders(request, settings), *_made_folders(target, settings.mount)),
     )
 
 
-def _check(request: StageRequest) -> None:
-    if not request.source or not request.into:
-        raise BadInput(
-            "say what and where to: --source s3://BUCKET/FOLDER --into FOLDER (of the claim)"
-        )
-    if "://" not in request.source:
-        raise BadInput(
-            f'--source "{request.source}": it is an address, as s3://BUCKET/FOLDER, gs://... or'
-            " https://HOST/FILE.tar"
-        )
-    if not _NAME.fullmatch(request.into) or ".." in request.into.split("/"):
-        raise BadInput(
-            f'--into "{request.into}": it is a folder below the claim, as datasets/wikicorpus'
-        )
+def open_job(request: StageRequest, settings: ClusterSettings) -> OneOffJob:
+    """Only the folders of runs, for profiles that read nothing from the claim."""
+    folders = _run_folders(request, settings)
+    slug = re.sub(r"[^a-z0-9]+", "-", settings.claim.lower()).strip("-")[:40]
+    words = ("-m", "trainer.staging.open_folders", "--verify", "--note", OPENED, *folders)
+    return OneOffJob(f"open-{slug}", f"opening claim {settings.claim}", words, opened=folders)
+
+
+def _run_folders(request: StageRequest, settings: ClusterSettings) -> tuple[str, ...]:
+    caches = ("neuron_cache", "transformers_cache") if request.compiled else ()
+    return tuple(f"{settings.mount}/{name}" for name in ("runs", *caches))
+
+
+def _made_folders(target: str, mount: str) -> tuple[str, ...]:
+    """The target and what is above it, up to the mount, outermost first."""
+    above = [each for each in PurePosixPath(target).parents if each.is_relative_to(mount)]
+    return tuple(str(each) for each in (*reversed(above[:-1]), target))
 
 
 def _claim(session: ClusterSession) -> list[str]:

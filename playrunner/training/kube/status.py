@@ -7,11 +7,13 @@ from dataclasses import asdict
 from typing import Any
 
 from playrunner.errors import HostUnreachable
+from playrunner.kube.client.optional import if_allowed
 from playrunner.kube.nodes import quarantine
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.training.diagnosis.blame import Suspect
 from playrunner.training.kube.job_spec.pod import CONTAINER
-from playrunner.training.kube.runs.bad_nodes import Suspect, suspects
+from playrunner.training.kube.runs.bad_nodes import advice, suspects_of
 from playrunner.training.kube.runs.pod_output import first_pod, logs_of, metrics_of
 from playrunner.training.kube.runs.rank0 import newest_rendezvous
 from playrunner.training.kube.runs.run_view import ClusterRun, events_of, find
@@ -65,7 +67,7 @@ def show_status(options: Options, name: str) -> int:
     if events:
         print(f"  last event: {event_text(events[-1])}")
     for suspect in bad:
-        print(f"  {suspect.advice(run)}")
+        print(f"  {advice(suspect, run)}")
     return exit_code(run.state)
 
 
@@ -82,10 +84,9 @@ def cluster_runs(session: ClusterSession) -> tuple[list[Run], dict[str, str]]:
 
 
 def free_suspects(session: ClusterSession, run: ClusterRun) -> list[Suspect]:
-    """Nodes that fail repeatedly and are still used: a command that follows a run quarantines them,
-    a detached run has none."""
-    found = suspects(run.pods)
-    marked = quarantine.entries(session.kube) if found else {}
+    """Nodes that are proved to be bad and are still used."""
+    found = [one for one in suspects_of(session.kube, run) if one.proved]
+    marked = if_allowed(lambda: quarantine.entries(session.kube), {}) if found else {}
     return [one for one in found if one.node not in marked]
 
 

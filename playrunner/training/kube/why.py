@@ -38,6 +38,8 @@ def show_why(options: Options, name: str) -> int:
         print(f"\n{number}. {cause.title}" + (f"  ({cause.score} %)" if cause.score else ""))
         for line in cause.evidence:
             print(f"     {line}")
+        for line in cause.against:
+            print(f"     against it: {line}")
         if cause.next_command:
             print(f"   next: {cause.next_command}")
     return 0

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from playrunner.errors import PlayrunnerError
-from playrunner.project import program
 from playrunner.training.netcheck.errors import GateClosed
 from trainer.netcheck.verdict import Verdict
 
@@ -42,6 +41,8 @@ class Pool(Protocol):
     def store(self) -> QuarantineStore: ...
     def left(self, without: Collection[str], /) -> list[str]: ...  # those who could take part
     def where(self, left: list[str], /) -> str: ...  # as `with node1, node2`
+    def told(self, leaving: list[str], /) -> str: ...  # what became of bad nodes
+    def out_told(self, leaving: list[str], /) -> str: ...  # the same, where no spare is left
 
 
 class NoSpare(PlayrunnerError):
@@ -53,9 +54,7 @@ class NoSpare(PlayrunnerError):
         fewer = pool.wanted - len(out)
         super().__init__(
             f"the network check failed: {'; '.join(verdict.lines)}\n{', '.join(out)}: named by"
-            f" {CERTAIN} network checks and quarantined for {pool.quarantine}; there is no spare"
-            " node. Once it is repaired:"
-            f" {'; '.join(f'{program()} nodes.release {node}' for node in out)}"
+            f" {CERTAIN} network checks {pool.out_told(out)}"
             + (f" (without it: --nodes {fewer})" if fewer > 0 else "")
         )
 
@@ -129,10 +128,7 @@ def should_retry(search: Search, verdict: Verdict, nodes: list[str], pool: Pool)
     left = pool.left(chosen)
     if len(left) >= pool.wanted:
         leaving = search.quarantine(chosen, pool.store, pool.seconds)
-        _say(
-            f"quarantined: {', '.join(leaving)} ({program()} nodes.list shows it, nodes.release"
-            " ends it)"
-        )
+        _say(pool.told(leaving))
         _say(
             f"the network check failed: {'; '.join(verdict.lines)}\n{search.name} continues"
             f" {pool.where(left)}"

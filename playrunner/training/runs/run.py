@@ -18,9 +18,11 @@ class Run:
     keepers: dict[str, dict[str, Any]]  # by host
     metrics: list[dict[str, Any]] = field(default_factory=list)
     checkpoints: list[str] = field(default_factory=list)
+    checkpoint_bytes: dict[str, int] = field(default_factory=dict)
     silent: tuple[str, ...] = ()  # nodes that do not answer
     processes: dict[str, int] = field(default_factory=dict)
     log_bytes: dict[str, int] = field(default_factory=dict)
+    guard: list[dict[str, Any]] = field(default_factory=list)  # alerts of the ranks, oldest first
 
     @property
     def hosts(self) -> list[str]:

@@ -11,6 +11,7 @@ from playrunner.project import program
 from playrunner.training.runs.run import Run
 from playrunner.training.screen.screen import duration
 
+ALARM_SECONDS = 300.0  # how long an alert is shown beside the state
 _COLUMNS = ("run", "state", "step", "loss", "tokens/s", "nodes", "age", "cost")
 
 
@@ -50,6 +51,9 @@ def as_json(run: Run) -> dict[str, Any]:
         "nodes": {host: run.keepers.get(host, {}).get("state", "unknown") for host in run.hosts},
         "processes": run.processes,
         "checkpoints": run.checkpoints,
+        "checkpoint_bytes": run.checkpoint_bytes,
+        "guard": run.guard,
+        "restarts": max((int(said.get("restarts", 0)) for said in run.keepers.values()), default=0),
         "silent": list(run.silent),
         "created": run.job.get("created"),
         "cost": cost(run, time.time()),
@@ -67,7 +71,7 @@ def _row(run: Run, now: float) -> tuple[str, ...]:
     paid = cost(run, now)
     return (
         run.name,
-        run.state,
+        run.state + alarm(run, now),
         f"{run.steps}/{run.job.get('steps', '?')}",
         f"{last['loss']:.4f}" if last else "-",
         f"{last.get('tokens_per_second', 0):,.0f}" if last and run.state == "running" else "-",
@@ -75,6 +79,18 @@ def _row(run: Run, now: float) -> tuple[str, ...]:
         duration(_age(run, now)),
         f"${paid:,.2f}" if paid is not None else "-",
     )
+
+
+def alarm(run: Run, now: float) -> str:
+    """The guard's newest alert of the last minutes, while the run goes on."""
+    recent = [each for each in run.guard if now - float(each.get("time", 0)) < ALARM_SECONDS]
+    if run.state != "running" or not recent or str(recent[-1].get("kind")).endswith("-over"):
+        return ""
+    return f" ({recent[-1].get('kind')})"
+
+
+def alert_line(alert: dict[str, Any], now: float) -> str:
+    return f"{duration(max(0.0, now - float(alert.get('time', now))))} ago: {alert.get('text')}"
 
 
 def _age(run: Run, now: float) -> float:

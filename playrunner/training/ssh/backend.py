@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from playrunner.options import Options
 
 if TYPE_CHECKING:
+    from playrunner.training.data.request import StageRequest
     from playrunner.training.request import Request
     from playrunner.training.screen.watch_page import Snapshot
 
@@ -79,7 +80,7 @@ class SshBackend:
             yield look
 
     def bench(self, request: Request) -> int:
-        from playrunner.training.ssh.bench import bench
+        from playrunner.training.ssh.network.bench import bench
 
         return bench(request, self.options)
 
@@ -92,3 +93,8 @@ class SshBackend:
         from playrunner.training.ssh.prepare import prepare
 
         return prepare(self.options)
+
+    def stage(self, request: StageRequest, overrides: tuple[str, ...]) -> int:
+        from playrunner.training.ssh.stage import stage
+
+        return stage(request, overrides, self.options)

@@ -27,6 +27,7 @@ def conclude(
         node["host"]: states.get(node["host"], {}).get("state", "unknown") for node in job["nodes"]
     }
     state, metrics, cause = _overall(job, ends), record.metrics(), cause_of(states)
+    record.end({"state": state, "time": time.time(), "cause": cause, "nodes": ends})
     first = job["nodes"][0]
     output = f"{first['host']}:{first['root']}/runs/{job['name']}/output"
     if options.json:

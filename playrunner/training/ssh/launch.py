@@ -3,9 +3,10 @@ them to the end."""
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,8 @@ from playrunner.project import program
 from playrunner.run.run import run_plays
 from playrunner.ssh.fleet import Fleet
 from playrunner.text.written import Plain
+from playrunner.training.environment.compiler import as_json
+from playrunner.training.environment.variable import Variable
 from playrunner.training.netcheck.errors import GateClosed
 from playrunner.training.netcheck.spares import launch_with_replacement_nodes
 from playrunner.training.request import Request, read_request, refuse, run_name, wanted_nodes
@@ -26,6 +29,7 @@ from playrunner.training.runs.states import CANCELLED
 from playrunner.training.screen.screen import LiveLine
 from playrunner.training.ssh import preflight
 from playrunner.training.ssh.conclusion import conclude
+from playrunner.training.ssh.data import with_data
 from playrunner.training.ssh.follow import Follower
 from playrunner.training.ssh.hosts import open_fleet
 from playrunner.training.ssh.job import LEASE_SECONDS, Job
@@ -33,6 +37,7 @@ from playrunner.training.ssh.listener import RecordingListener
 from playrunner.training.ssh.plan import environment_of, plan
 from playrunner.training.ssh.pool import host_pool
 from playrunner.training.ssh.run_view import find_run
+from playrunner.training.ssh.sandbox_fit import fitted
 from playrunner.training.ssh.steps import steps_for
 from playrunner.training.ssh.stop import stop_run
 from trainer.netcheck.findings import Expected
@@ -63,34 +68,29 @@ def _launch(request: Request, options: Options) -> int:
     with open_fleet(options, wanted_nodes(request, profile)) as fleet:
         job = plan(request, profile, fleet, options)
         facts = preflight.look(fleet, job)
+        request, job = fitted(request, job, facts, fleet, options, line)
         existing = find_run(fleet, [node.host for node in job.nodes], job.name)
         if existing and _goes_on(existing, request, job, fleet, options, line):
             if options.json:
-                print_json(
-                    {
-                        "name": job.name,
-                        "state": existing.state,
-                        "changed": False,
-                        "backend": "ssh",
-                        "nodes": existing.hosts,
-                    }
-                )
+                state = {"name": job.name, "state": existing.state, "changed": False}
+                print_json({**state, "backend": "ssh", "nodes": existing.hosts})
             return 0
         job = preflight.with_free_ports(job, facts)
         refuse(preflight.complaints(job, facts, time.time()), "preflight")
         if not existing:
             refuse(_left_elsewhere(job, facts, fleet), "preflight")
-        summary, jobs, code = _start(
-            job, facts, fleet, replace(options, skip_tags="start" if request.stage_only else "")
-        )
+        job = with_data(job, fleet, options, line.say)
+        environment = environment_of(job, fleet, facts)
+        starting = replace(options, skip_tags="start" if request.stage_only else "")
+        summary, jobs, code = _start(job, facts, environment, fleet, starting)
         if code or options.check or request.stage_only:
             if options.json:
-                state = "failed" if code else "checked" if options.check else "staged"
+                ended = "failed" if code else "checked" if options.check else "staged"
                 print_json(
                     {
                         "name": job.name,
                         "run_id": job.run_id,
-                        "state": state,
+                        "state": ended,
                         "backend": "ssh",
                         "nodes": list(jobs),
                     }
@@ -98,6 +98,7 @@ def _launch(request: Request, options: Options) -> int:
             return code
         record = Record(job.name)
         record.begin(summary)
+        record.keep("environment.json", json.dumps(as_json(environment), indent=1) + "\n")
         return _see_through(summary, jobs, request, record, fleet, line, options)
 
 
@@ -125,7 +126,7 @@ def _see_through(
         )
     except FirstNodeLost as lost:
         line.say(f"{lost}; {job['name']} continues on {', '.join(lost.others)}")
-        fewer = replace(request, nodes=len(lost.others))
+        fewer = request.on_fewer(len(lost.others))
         return launch(fewer, replace(options, limit=",".join(lost.others)))
 
 
@@ -164,6 +165,7 @@ def follow(
     except KeyboardInterrupt:
         line.say(f"stopping {job['name']}; its checkpoint is saved first")
         stop_run(fleet, job, options)
+        record.end({"state": "stopped", "time": time.time()})
         return CANCELLED
     finally:
         line.end()
@@ -216,9 +218,12 @@ def _rejoin(host: str, jobs: dict[str, Any], fleet: Fleet, options: Options) -> 
 
 
 def _start(
-    job: Job, facts: preflight.Facts, fleet: Fleet, options: Options
+    job: Job,
+    facts: preflight.Facts,
+    environment: Sequence[Variable],
+    fleet: Fleet,
+    options: Options,
 ) -> tuple[dict[str, Any], dict[str, Any], int]:
-    environment = environment_of(job, fleet, facts)
     summary, jobs = steps_for(job, facts, environment, secrets.token_hex(16))
     play = role_play("training", ",".join(jobs))
     # Every node at once: they wait for one another when they start.
@@ -287,7 +292,7 @@ def _goes_on(
         )
         return True
     where = (
-        f"resuming from {existing.checkpoints[-1]}"
+        f"its newest checkpoint is {existing.checkpoints[-1]}"
         if existing.checkpoints
         else "it has no checkpoint yet: starting from the beginning"
     )

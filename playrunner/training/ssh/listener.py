@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from playrunner.training.netcheck.errors import GateClosed
 from playrunner.training.netcheck.gate_files import keep_gate
+from playrunner.training.runs.notices import Notices
 from playrunner.training.runs.record import Record, parse_metrics
 from playrunner.training.screen.screen import LiveLine
 from trainer.netcheck.findings import Expected
@@ -29,6 +30,7 @@ class RecordingListener:
 
     def __init__(self, record: Record, line: LiveLine, expected: Expected) -> None:
         self.record, self.line, self.expected, self.trains = record, line, expected, False
+        self.notices = Notices(str(record.job().get("run_id", "")))
 
     def gate(self, result: dict[str, Any]) -> bool:
         verdict = judge(result, self.expected)
@@ -41,6 +43,8 @@ class RecordingListener:
 
     def log(self, host: str, text: str) -> None:
         self.record.write_log(host, text)
+        for notice in self.notices.of(host, text):
+            self.line.say(notice)
 
     def metrics(self, text: str, again: bool) -> None:
         self.record.write_metrics(text, again)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ from playrunner.training.ssh.job import MASTER_PORT, Job, NodeSlot
 from playrunner.training.ssh.launchers import LAUNCHERS
 
 PORTS = 3  # the ranks', the keepers', the gate's: next to each other
-PORT_STEP, PORT_TRIES = 10, 20  # ports to try when the usual one is taken by another run
+PORT_STEP, PORT_TRIES = 10, 50  # a run has ports of its own; below 30000, where Kubernetes' begin
 LEAST_FREE_GIB = 1.0
 MOST_SKEW_SECONDS = 5.0  # certificates, tokens and log times suffer beyond that
 PACKAGES = ("torch", "deepspeed", "transformers", "numpy")
@@ -55,10 +56,12 @@ def candidate_ports() -> list[int]:
 
 
 def with_free_ports(job: Job, facts: Facts) -> Job:
-    """The job on the first ports that are free on its first node."""
+    """The job on ports that are free on its first node. The search begins where the run's id says:
+    of launches at the same moment, each finds the same ports free."""
     busy = set(facts[job.master.host].get("busy_ports", ()))
-    for number in range(PORT_TRIES):
-        port = MASTER_PORT + PORT_STEP * number
+    first = zlib.crc32(job.run_id.encode())
+    for number in range(first, first + PORT_TRIES):
+        port = MASTER_PORT + PORT_STEP * (number % PORT_TRIES)
         if not busy.intersection(range(port, port + PORTS)):
             return replace(job, port=port, link_port=port + 1)
     return job

@@ -33,7 +33,11 @@ def all_runs(
                 keepers={**run.keepers, host: part["keeper"]},
                 metrics=max(run.metrics, part["metrics"], key=_newest),
                 checkpoints=sorted({*run.checkpoints, *part["checkpoints"]}),
+                checkpoint_bytes={**run.checkpoint_bytes, **_sizes(part)},
                 processes={**run.processes, host: part["processes"]},
+                guard=sorted(
+                    [*run.guard, *part["guard"]], key=lambda alert: float(alert.get("time", 0))
+                ),
                 log_bytes={**run.log_bytes, host: part["log_bytes"]},
             )
     runs_by_name = {
@@ -53,6 +57,11 @@ def _current_attempt(run: Run) -> dict[str, dict[str, Any]]:
         for host, said in run.keepers.items()
         if host in run.hosts or said.get("state") in ("running", "stopping")
     }
+
+
+def _sizes(part: dict[str, Any]) -> dict[str, int]:
+    sizes = part.get("checkpoint_bytes", {})
+    return {str(name): size for name, size in sizes.items() if type(size) is int and size >= 0}
 
 
 def _created(job: dict[str, Any]) -> float:

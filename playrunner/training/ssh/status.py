@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.text.streams import visible
 from playrunner.training.runs.run import Run
 from playrunner.training.runs.states import exit_code
-from playrunner.training.screen.runs_table import as_json, table
+from playrunner.training.screen.runs_table import alert_line, as_json, table
 from playrunner.training.ssh.hosts import open_fleet
 from playrunner.training.ssh.selection import the_run
 
@@ -30,4 +33,6 @@ def _show(run: Run) -> None:
         print(f"  {host}: {state}, {count} process{'es' * (count != 1)}")
     if run.reason:
         print(f"  {run.reason}")
+    for alert in run.guard[-5:]:
+        print(visible(f"  guard: {alert_line(alert, time.time())}"))
     print(f"  checkpoints: {', '.join(run.checkpoints) or 'none yet'}")

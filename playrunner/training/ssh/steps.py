@@ -69,6 +69,8 @@ def _start_order(job: Job, node: NodeSlot, code: str) -> StartOrder:
         join_seconds=JOIN_SECONDS,
         grace_seconds=job.grace_seconds,
         elastic_min=job.elastic[0] if job.elastic else 0,
+        max_restarts=job.profile.launch.max_restarts,
+        restarts_per_hour=job.profile.launch.restarts_per_hour,
         commands=commands(job, node, code),
     )
 

@@ -5,41 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from playrunner.commands.flags import options_from, verb
-from playrunner.training.verbs.flags import JOB, LAUNCH, LOOK, NAMED, run_cluster_backend
-
-
-@verb(
-    flags=JOB,
-    help={
-        "source": "s3:// or gs:// (a folder or a file), or https:// (a file)",
-        "into": "the folder on the claim",
-        "unpack": "unpack archives instead of keeping them",
-        "files": "the exact number of files expected",
-        "least": "the least number of files expected: one for every process that reads",
-        "bytes": "the total size expected",
-        "anonymous": "a public bucket: send no credentials",
-        "region": "the bucket's region, where it is not the cluster's",
-    },
-)
-def stage(
-    context: Any,
-    flags: dict[str, Any],
-    source: str = "",
-    into: str = "",
-    unpack: bool = False,
-    files: int = 0,
-    least: int = 0,
-    bytes: int = 0,
-    anonymous: bool = False,
-    region: str = "",
-) -> int:
-    """On clusters: copy data from a bucket or web server to the claim and verify it
-    (idempotent)."""
-    from playrunner.training.backend import cluster_backend
-    from playrunner.training.kube.stage import StageRequest
-
-    request = StageRequest(source, into, unpack, files, least, bytes, anonymous, region)
-    return cluster_backend("stage", options_from(flags)).stage(request)
+from playrunner.training.verbs.flags import LAUNCH, LOOK, NAMED, run_cluster_backend
 
 
 @verb(
@@ -68,22 +34,9 @@ def precompile(
 
     settings = tuple(flags.pop("set"))
     options = options_from(flags)
-    chosen = chosen_launcher(options, launcher)
+    chosen = chosen_launcher(options, launcher, profile, settings)
     request = Request(profile, name, nodes, settings, chosen, replace=replace)
-    return cluster_backend("precompile", options, launcher=launcher).precompile(request)
-
-
-@verb(
-    flags=JOB,
-    help={
-        **NAMED,
-        "to": "s3://BUCKET/FOLDER (default: trained-models/NAME of the inventory's bucket_name)",
-    },
-)
-def export(context: Any, flags: dict[str, Any], name: str = "", to: str = "") -> int:
-    """On clusters: write a run's model to a bucket, with its service account's role
-    (idempotent)."""
-    return run_cluster_backend("export", flags, name).export(name, to)
+    return cluster_backend("precompile", options, launcher=chosen).precompile(request)
 
 
 @verb(flags=LOOK, help=NAMED)

@@ -65,9 +65,9 @@ def env(
 
     settings = tuple(flags.pop("set"))
     options = options_from(flags)
-    chosen = chosen_launcher(options, launcher)
+    chosen = chosen_launcher(options, launcher, profile, settings)
     request = Request(profile, nodes=nodes, overrides=settings, launcher=chosen)
-    return choose_backend(options, launcher=launcher).env(request, why)
+    return choose_backend(options, launcher=chosen).env(request, why)
 
 
 @verb(flags=LOOK, help=NAMED)

@@ -18,7 +18,8 @@ from playrunner.training.verbs.flags import LAUNCH, NAMED, RUN, run_backend
         "detach": "return once the run has started; it continues in the background",
         "launcher": (
             f"{listed(SSH_LAUNCHERS)} over SSH (default: the profile's);"
-            f" {listed(CLUSTER_LAUNCHERS)} on a cluster (default: the inventory's train_launcher)"
+            f" {listed(CLUSTER_LAUNCHERS)} on a cluster (default: the inventory's"
+            " train_launcher, or the profile's where the inventory has no hosts)"
         ),
         "replace": "stop a running run of the same name first; continue a finished one",
         "gate": "check the network before training (--no-gate skips the check)",
@@ -43,9 +44,9 @@ def launch(
 
     settings = tuple(flags.pop("set"))
     options = options_from(flags)
-    chosen = chosen_launcher(options, launcher)
+    chosen = chosen_launcher(options, launcher, profile, settings)
     request = Request(profile, name, nodes, settings, chosen, detach, replace, gate, stage_only)
-    return choose_backend(options, launcher=launcher).launch(request)
+    return choose_backend(options, launcher=chosen).launch(request)
 
 
 @verb(flags=RUN)

@@ -80,28 +80,49 @@ def test_a_spot_machine_that_is_taken_back_is_left_in_time(
     )  # it may outlive the run
 
 
-def test_a_node_that_fails_twice_is_put_aside_and_a_spare_joins(
+LOST_DEVICE = "NVRM: Xid (PCI:0000:10:1c): 79, GPU has fallen off the bus."
+
+
+def test_a_node_whose_device_fails_twice_is_put_aside_where_the_inventory_says_so_and_a_spare_joins(
     drill: Drill, expected: dict[int, float]
 ) -> None:
+    drill.cluster.say(train_quarantine="cordon 2h")
     running = drill.begin("faulty", "pytorchjob")
     pod = drill.pods("faulty")[-1]
     name, node = str(pod["metadata"]["name"]), str(pod["spec"]["nodeName"])
     (spare,) = set(drill.ready()) - set(drill.nodes("faulty"))
     for before in (0, 1):
-        drill.strike(name, before, running)
+        drill.strike(name, before, running, LOST_DEVICE)
     drill.cluster.await_that(lambda: spare in drill.nodes("faulty"), "the spare", running)
     drill.end("faulty", running, expected)
-    listed = {
-        one["name"]: one["quarantine"]
-        for one in drill.cluster.ask("nodes.list", "--json").data["nodes"]
-    }
-    assert "faulty failed on it 2 times, last: OOMKilled" in listed[node]["reason"]
-    assert [other for other, entry in listed.items() if entry] == [node]
-    released = drill.cluster.invoke("nodes.release", node, "--inventory", drill.cluster.inventory)
-    assert (released.code, f"{node} may be used again" in released.out) == (0, True), released.text
+    drill.cluster.say()
+    listed = _quarantined(drill)
+    assert list(listed) == [node]
+    assert f"a fault of its device under faulty: {LOST_DEVICE}" in listed[node]["reason"]
+    released = drill.cluster.invoke(
+        "nodes.release", "--all", "--inventory", drill.cluster.inventory
+    )
+    assert (released.code, f"released: {node}" in released.out) == (0, True), released.text
 
 
-def test_a_node_that_fails_twice_under_a_run_that_nobody_follows_is_named_with_the_way_out(
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("hungry-again", ""), ("unimportable", "[0] ModuleNotFoundError: No module named 'torch'")],
+)
+def test_a_users_error_puts_no_node_aside_even_where_the_inventory_lets_nodes_be_cordoned(
+    drill: Drill, expected: dict[int, float], name: str, line: str
+) -> None:
+    drill.cluster.say(train_quarantine="cordon")
+    running = drill.begin(name, "pytorchjob")
+    pod = str(drill.pods(name)[-1]["metadata"]["name"])
+    for before in (0, 1, 2):
+        drill.strike(pod, before, running, line)
+    drill.end(name, running, expected)
+    drill.cluster.say()
+    assert _quarantined(drill) == {}
+
+
+def test_a_bad_device_under_a_run_that_nobody_follows_is_named_with_the_way_out(
     drill: Drill,
 ) -> None:
     cluster = drill.cluster
@@ -116,7 +137,7 @@ def test_a_node_that_fails_twice_under_a_run_that_nobody_follows_is_named_with_t
     cluster.await_that(lambda: len(drill.pods("alone")) == 2, "its pods")
     pod = drill.pods("alone")[-1]["metadata"]["name"]
     for before in (0, 1):
-        drill.strike(pod, before)
+        drill.strike(pod, before, line=LOST_DEVICE)
     cluster.await_that(lambda: drill.runs(pod, 2), "its third start")
     node = str(
         next(
@@ -125,12 +146,14 @@ def test_a_node_that_fails_twice_under_a_run_that_nobody_follows_is_named_with_t
     )
     (spare,) = set(drill.ready()) - set(drill.nodes("alone"))
     told = cluster.ask("train.status", "--name", "alone")
-    assert f"{node}: alone failed on it 2 times, last: OOMKilled" in told.out, told.text
+    assert f"{node}: a fault of its device under alone: {LOST_DEVICE}" in told.out, told.text
     assert (
         f"invoke nodes.quarantine {node}" in told.out
         and f"kubectl delete pod -n default {pod}" in told.out
     )
     assert [one["node"] for one in cluster.status("alone")["suspects"]] == [node]
+    why = cluster.ask("train.why", "--name", "alone")
+    assert f"the device of {node} is at fault: {LOST_DEVICE}" in why.out, why.text
 
     assert cluster.invoke("nodes.quarantine", node, "--inventory", cluster.inventory).code == 0
     cluster.api.call("DELETE", f"/api/v1/namespaces/default/pods/{pod}")
@@ -138,6 +161,11 @@ def test_a_node_that_fails_twice_under_a_run_that_nobody_follows_is_named_with_t
     assert cluster.status("alone")["suspects"] == []
     drill.leave("alone")
     drill.release_all()
+
+
+def _quarantined(drill: Drill) -> dict[str, dict[str, str]]:
+    listed = drill.cluster.ask("nodes.list", "--json").data["nodes"]
+    return {one["name"]: one["quarantine"] for one in listed if one["quarantine"]}
 
 
 def test_a_run_whose_operator_goes_for_good_ends_as_its_pods_did(

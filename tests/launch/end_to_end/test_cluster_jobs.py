@@ -178,10 +178,10 @@ def test_a_model_goes_to_the_bucket_with_the_role_of_its_service_account_and_no_
     assert (again.code, again.data["changed"]) == (0, False), again.text
     kept = (
         account.client("s3")
-        .get_object(Bucket=BUCKET, Key="trained-models/cpu-example/model.pth")["Body"]
+        .get_object(Bucket=BUCKET, Key="trained-models/cpu-example/model.safetensors")["Body"]
         .read()
     )
-    assert len(kept) == written.data["files"]["model.pth"]
+    assert len(kept) == written.data["files"]["model.safetensors"]
     assert [call["error"] for call in account.calls("AssumeRoleWithWebIdentity")][-1] is None
     assert cluster.things() == before
 
@@ -211,7 +211,7 @@ def test_graphs_are_compiled_before_training_and_a_failed_one_stops_the_story(
         2,
         0,
     )
-    assert len(list((caches / "default_0").glob("*.neff"))) == 2
+    assert len(list((caches / "bert-large-smoke_0").glob("*.neff"))) == 2
     assert max(cluster.recorded("bert-large-smoke-precompile")) == 10, (
         "ten steps are enough, whatever the profile says"
     )
@@ -222,7 +222,7 @@ def test_graphs_are_compiled_before_training_and_a_failed_one_stops_the_story(
 
 def test_a_cacheset_belongs_to_one_job_at_a_time(cluster: ClusterSite) -> None:
     lease = {
-        "metadata": {"name": "cacheset-default"},
+        "metadata": {"name": "cacheset-bert-large-smoke"},
         "spec": {
             "holderIdentity": "other-run",
             "acquireTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
@@ -234,7 +234,7 @@ def test_a_cacheset_belongs_to_one_job_at_a_time(cluster: ClusterSite) -> None:
     try:
         refused = cluster.ask("train.precompile", "--profile", "bert-large-smoke", "--nodes", 1)
     finally:
-        cluster.api.call("DELETE", f"{leases}/cacheset-default")
+        cluster.api.call("DELETE", f"{leases}/cacheset-bert-large-smoke")
     assert refused.code == 6 and "in use by other-run" in refused.text, refused.text
     cluster.say(train_cacheset="bert large")
     try:

@@ -191,6 +191,10 @@ def test_a_run_grows_and_shrinks_and_goes_on_where_it_was(site: Site) -> None:
     begun = site.launch("grown", "--nodes", 1, "--detach", settings=settings)
     assert begun.code == 0, begun.text
     site.await_step("grown", 5)
+    refused = site.invoke("train.scale", "--name", "grown", "--nodes", 3)
+    assert refused.code == 5, "three processes of two cannot make up a batch of eight"
+    still = site.invoke("train.status", "--name", "grown", "--json").data
+    assert still["state"] == "running", "it was refused before anything was stopped"
     grown = site.invoke("train.scale", "--name", "grown", "--nodes", 2, "--detach")
     assert grown.code == 0, grown.text
     at = max(site.losses("grown"))

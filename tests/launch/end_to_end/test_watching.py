@@ -124,14 +124,16 @@ def test_why_tells_a_kill_from_an_error(site: Site) -> None:
     assert titles(site, "shot")[0].startswith("a process on node2 was killed from outside")
 
 
-def test_why_tells_refused_input_in_the_trainers_words(site: Site) -> None:
-    settings = (*QUICK, "train.data.source=text", "train.data.path=/nowhere/at/all.txt")
+def test_why_tells_refused_input_in_the_trainers_words(site: Site, tmp_path: Path) -> None:
+    text = tmp_path / "short.txt"
+    text.write_text("Too short to learn from.")
+    settings = (*QUICK, "train.data.source=text", f"train.data.path={text}")
     refused = site.launch("refused-input", "--nodes", 1, settings=settings)
     assert refused.code == 100, refused.text
     asked = site.invoke("train.why", "--name", "refused-input", "--json")
     first = asked.data["causes"][0]
     assert first["title"] == "the trainer refused what it was given"
-    assert "/nowhere/at/all.txt" in first["evidence"][0]
+    assert "25 tokens are less than one row of 65" in first["evidence"][0]
 
 
 def test_why_says_that_a_finished_run_is_fine(site: Site) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from playrunner.errors import BadInput
 from playrunner.options import Options
-from playrunner.training.backend import choose_backend, cluster_backend
+from playrunner.training.backend import choose_backend, chosen_launcher, cluster_backend
 from playrunner.training.runs.record import Record
 
 
@@ -29,6 +29,27 @@ def options(tmp_path: Path, **variables: str) -> Options:
 def test_the_inventory_decides_where_nothing_else_does(tmp_path: Path) -> None:
     assert choose_backend(options(tmp_path)).name == "ssh"
     assert choose_backend(options(tmp_path, train_launcher="vcjob")).name == "cluster"
+
+
+@pytest.mark.parametrize(
+    ("profile", "launcher"),
+    [
+        ("llama2-7b", "pytorchjob"),
+        ("bert-large", "vcjob"),
+        ("gpt2-elastic", "elasticjob"),
+        ("gpt2-micro", ""),  # DeepSpeed's own launcher goes over SSH
+    ],
+)
+def test_a_profile_s_own_launcher_counts_where_the_inventory_has_neither_launcher_nor_hosts(
+    profile: str, launcher: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text("all:\n  vars: {kube_context: fsdp}\n")
+    bare = Options(inventory=(str(file),))
+    assert chosen_launcher(bare, "", profile) == launcher
+    assert chosen_launcher(bare, "job", profile) == "job"
+    assert chosen_launcher(options(tmp_path), "", profile) == "", "it has hosts to train on"
+    assert chosen_launcher(options(tmp_path, train_launcher="job"), "", profile) == "job"
 
 
 def test_a_run_s_record_wins_over_the_inventory(tmp_path: Path) -> None:

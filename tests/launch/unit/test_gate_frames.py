@@ -86,12 +86,14 @@ def test_what_strangers_put_into_the_gates_store_is_passed_over(token: None) -> 
     pytest.importorskip("torch")
     from torch.distributed import TCPStore
 
-    from trainer.netcheck.rendezvous import Rendezvous, Unreachable
+    from trainer.distributed.token import run_token
+    from trainer.netcheck.rendezvous import Rendezvous, Unreachable, of_run
 
     port = free_port(HERE)
     first = Rendezvous(ProcessRank(0, 3, 0, "node1", (), HERE, port), 10)
     second = Rendezvous(ProcessRank(1, 3, 0, "node2", (), HERE, port), 10)
-    stranger = TCPStore(HERE, port, is_master=False)
+    # Somebody who listened on the network knows the names of its keys.
+    stranger = of_run(run_token(), TCPStore(HERE, port, is_master=False))
     for said in (
         b"",
         b"7",

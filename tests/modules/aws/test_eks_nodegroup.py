@@ -69,6 +69,33 @@ def test_how_many_there_are_is_left_to_whoever_scales_it(stage: AwsStage) -> Non
     assert described(stage)["scalingConfig"]["desiredSize"] == 3
 
 
+def test_a_group_that_was_scaled_is_not_shrunk_by_the_next_run(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
+    steps = [ground.cluster(), ground.nodegroup(desired_size=2, max_size=5)]
+    assert stage.play(steps).code == 0
+    stage.aws.client("eks").update_nodegroup_config(
+        clusterName="lab", nodegroupName="workers", scalingConfig={"desiredSize": 4}
+    )
+    assert not stage.play(steps).changed
+    assert described(stage)["scalingConfig"]["desiredSize"] == 4
+
+    fewer = {"desired_size": 2, "max_size": 2}
+    for check in (True, False):
+        run = stage.play([ground.cluster(), ground.nodegroup(**fewer)], check=check)
+        assert run.code == 2 and "2 nodes would be ended" in run.messages, run.messages
+    assert described(stage)["scalingConfig"]["desiredSize"] == 4
+    run = stage.play([ground.cluster(), ground.nodegroup(**fewer, shrink=True)])
+    assert run.code == 0, run.messages
+    assert described(stage)["scalingConfig"] == {"minSize": 1, "maxSize": 2, "desiredSize": 2}
+
+
+def test_a_number_that_is_asked_for_now_is_brought_about(stage: AwsStage) -> None:
+    ground = EksNetwork(stage)
+    assert stage.play([ground.cluster(), ground.nodegroup()]).code == 0
+    assert stage.play([ground.cluster(), ground.nodegroup(size=3)]).changed == ["nodes"]
+    assert described(stage)["scalingConfig"]["desiredSize"] == 3
+
+
 def test_the_nodes_follow_the_clusters_version(stage: AwsStage) -> None:
     ground = EksNetwork(stage)
     nodes = ground.nodegroup(version="{{ cluster.version }}")

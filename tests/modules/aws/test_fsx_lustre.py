@@ -91,6 +91,12 @@ def test_it_does_not_shrink_and_does_not_change_its_kind(stage: AwsStage, subnet
             "not for PERSISTENT_2",
         ),
         ({"export_path": "s3://a"}, "needs import_path"),
+        ({"import_path": "s3://a", "backup_days": 1}, "has no backups"),
+        (
+            {"storage": "HDD", "throughput_per_tib": 12, "capacity_gib": 6000},
+            "needs drive_cache",
+        ),
+        ({"drive_cache": "READ"}, "for storage: HDD only"),
     ],
 )
 def test_what_does_not_exist_is_found_by_check(
@@ -137,6 +143,15 @@ def test_it_can_be_taken_away_while_it_is_being_made(stage: AwsStage, subnet: st
     run = stage.delete([fast(subnet)])
     assert run.code == 0, run.text
     assert stage.aws.client("fsx").describe_file_systems()["FileSystems"] == []
+
+
+def test_one_on_hard_disks_says_how_it_caches(stage: AwsStage, subnet: str) -> None:
+    slow = fast(subnet, storage="HDD", throughput_per_tib=12, capacity_gib=6000, drive_cache="READ")
+    run = stage.play([slow])
+    assert run.code == 0, run.messages
+    assert not stage.play([slow]).changed
+    (found,) = stage.aws.client("fsx").describe_file_systems()["FileSystems"]
+    assert found["LustreConfiguration"]["DriveCacheType"] == "READ"
 
 
 def test_a_bucket_shown_as_files_is_fixed_at_creation(stage: AwsStage, subnet: str) -> None:

@@ -108,6 +108,51 @@ def test_the_default_takes_four_zones_as_the_guide_has_it(stage: AwsStage) -> No
     assert len(there["nats"]) == 1
 
 
+def _by_zone(stage: AwsStage) -> dict[str, str]:
+    return {
+        f"{one['AvailabilityZone']} {one['MapPublicIpOnLaunch']}": one["CidrBlock"]
+        for one in left(stage)["subnets"]
+    }
+
+
+def test_a_network_that_is_there_keeps_its_zones_and_their_addresses(stage: AwsStage) -> None:
+    first = {"network_instance_types": ["m5.large"], "network_most_zones": 2}
+    assert stage.play(STEPS[:1], **first).code == 0
+    before, addresses = _by_zone(stage), left(stage)["addresses"]
+    run = stage.play(STEPS, network_instance_types=["m5.large"])
+    assert run.code == 0 and run.changed == [], run.messages
+    # trn1n is offered in one zone only, and the network is not there yet.
+    run = stage.play(STEPS, network_instance_types=["trn1n.32xlarge"])
+    assert run.code == 0, run.messages
+    after = _by_zone(stage)
+    assert {place: after[place] for place in before} == before
+    assert {place.split()[0] for place in set(after) - set(before)} == {"us-west-2d"}
+    assert left(stage)["addresses"] == addresses
+    read = run.values["read"]["msg"]
+    assert read["network_zone_order"] == ["us-west-2d"]
+    # Fewer zones are named: the others keep their subnets and their routes.
+    routes = [sorted(_followers(table)) for table in left(stage)["tables"]]
+    run = stage.play(STEPS, network_zones=["us-west-2b", "us-west-2a"])
+    assert run.code == 0 and run.changed == [], run.messages
+    assert [sorted(_followers(table)) for table in left(stage)["tables"]] == routes
+    assert run.values["read"]["msg"]["network_zone_order"] == ["us-west-2b", "us-west-2a"]
+    assert stage.delete(STEPS, network_zones=["us-west-2a", "us-west-2b"]).code == 0
+    assert not any(left(stage).values()), left(stage)
+
+
+def test_a_choice_of_zones_outlives_a_run_that_was_cut_short(stage: AwsStage) -> None:
+    stage.aws.fault("deny", service="ec2", action="CreateSubnet", nth=3)
+    assert stage.play(STEPS[:1]).code == 2
+    stage.aws.control("DELETE", "faults")
+    run = stage.play(STEPS[:1], network_most_zones=2)
+    assert run.code == 0, run.messages
+    assert len(_by_zone(stage)) == 8, "four zones were chosen when it was made"
+
+
+def _followers(table: dict[str, Any]) -> list[str]:
+    return [one["SubnetId"] for one in table["Associations"] if one.get("SubnetId")]
+
+
 def test_a_second_run_reads_each_kind_once(stage: AwsStage) -> None:
     assert stage.play(STEPS[:1]).code == 0
     mark = len(stage.aws.calls())

@@ -27,6 +27,15 @@ def problem(run: Run) -> str:
     return str(text)
 
 
+def test_a_plan_above_the_limit_is_not_begun_where_nobody_can_be_asked(stage: AwsStage) -> None:
+    groups = [{**GPU, "desired_size": 4}]
+    wish = {"cluster": CLUSTER, "node_groups": groups, "cost_limit": 0.5}
+    run = preflight(stage, **wish)
+    assert run.code == 2 and "more than cost_limit ($0.50)" in run.messages, run.messages
+    foreseen = stage.play([{"name": "preflight", "aws.preflight": wish}], check=True)
+    assert foreseen.code == 0, foreseen.messages
+
+
 def test_a_plan_that_can_be_carried_out_has_a_price_and_takes_little_time(stage: AwsStage) -> None:
     machine = {"name": "door", "type": "t3.large", "disk_gib": 100, "public_addresses": 1}
     lustre = {

@@ -115,6 +115,26 @@ def test_fsx_says_how_to_mount_it(stage: AwsStage) -> None:
     assert peers == {group["GroupId"]}
 
 
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"fsx_import_path": "s3://corpus/train"},
+        {"fsx_storage": "HDD", "fsx_throughput_per_tib": 12, "fsx_capacity_gib": 6000},
+    ],
+)
+def test_defaults_fit_what_shows_a_bucket_and_what_is_on_hard_disks(
+    stage: AwsStage, wish: dict[str, Any]
+) -> None:
+    run = stage.play(role("fsx"), **wish)
+    assert run.code == 0, run.messages
+    assert not stage.play(role("fsx"), **wish).changed
+
+
+def test_a_yes_or_no_may_be_given_as_text(stage: AwsStage) -> None:
+    assert stage.play(role("fsx"), fsx_csi="false").code == 0
+    assert stage.play(role("efs"), efs_csi="false").code == 0
+
+
 def test_a_scratch_file_system_needs_only_its_kind(stage: AwsStage) -> None:
     run = stage.play(role("fsx"), fsx_deployment="SCRATCH_2")
     assert run.code == 0, run.messages
@@ -140,9 +160,10 @@ def test_images_and_data_stay_when_the_rest_is_torn_down(stage: AwsStage) -> Non
     steps = [*role("registry"), *role("bucket")]
     assert stage.play(steps).code == 0
     assert not stage.delete(steps, with_kept=False, registry_keep=True).gone
-    assert (
-        len(stage.delete(steps, with_kept=False, registry_keep=True, bucket_keep=False).gone) == 1
-    )
+    wish = {"registry_keep": True, "bucket_keep": False}
+    assert not stage.delete(steps, with_kept=False, **wish).gone, "its own tag says to keep it"
+    assert stage.play(steps, **wish).code == 0
+    assert len(stage.delete(steps, with_kept=False, **wish).gone) == 1
     assert stage.aws.client("ecr").describe_repositories()["repositories"]
     assert stage.delete(steps, with_kept=True).code == 0
     assert nothing_left(stage)

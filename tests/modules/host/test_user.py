@@ -56,23 +56,27 @@ def test_an_account_comes_and_stays_as_it_is(name: str, tmp_path: Path) -> None:
 
 def test_what_differs_is_mended(name: str, tmp_path: Path) -> None:
     done(User(name=name, create_home=False, groups=["games"]))
-    assert done(User(name=name, groups=["mail"], append=True))["diff"]["after"] == {
-        "groups": ["games", "mail"]
-    }
-    assert not done(User(name=name, groups=["mail"], append=True))["changed"]
-    assert done(User(name=name, groups=[]))["changed"]
-    assert done(User(name=name, shell="/bin/sh", uid=48766))["uid"] == 48766
-    assert "nosuchgroup does not exist" in str(failure(User(name=name, group="nosuchgroup")))
+    assert done(User(name=name, create_home=False, groups=["mail"], append=True))["diff"][
+        "after"
+    ] == {"groups": ["games", "mail"]}
+    assert not done(User(name=name, create_home=False, groups=["mail"], append=True))["changed"]
+    assert done(User(name=name, create_home=False, groups=[]))["changed"]
+    assert done(User(name=name, create_home=False, shell="/bin/sh", uid=48766))["uid"] == 48766
+    assert "nosuchgroup does not exist" in str(
+        failure(User(name=name, create_home=False, group="nosuchgroup"))
+    )
 
 
 def test_a_password_is_set_and_never_shown(name: str) -> None:
     result = done(User(name=name, create_home=False, password=HASH))
     assert (shadow_columns(name) or ["", ""])[1] == HASH
     assert HASH not in str(result) and result["password"] == "NOT_LOGGING_PASSWORD"
-    assert not done(User(name=name, password=HASH))["changed"]
-    assert not done(User(name=name, password=OTHER_HASH, update_password="on_create"))["changed"]
+    assert not done(User(name=name, create_home=False, password=HASH))["changed"]
+    assert not done(
+        User(name=name, create_home=False, password=OTHER_HASH, update_password="on_create")
+    )["changed"]
     assert (
-        done(User(name=name, password=OTHER_HASH))["changed"]
+        done(User(name=name, create_home=False, password=OTHER_HASH))["changed"]
         and (shadow_columns(name) or ["", ""])[1] == OTHER_HASH
     )
 
@@ -131,3 +135,20 @@ def test_a_key_is_made_once_and_belongs_to_the_account(name: str, tmp_path: Path
     assert "sesame" not in str(first) and not done(step)["changed"]
     opened = ["ssh-keygen", "-y", "-P", "open sesame", "-f", str(key)]
     assert subprocess.run(opened, capture_output=True, check=False).returncode == 0
+
+
+def test_a_home_that_is_missing_is_made_for_an_account_that_is_there(
+    name: str, tmp_path: Path
+) -> None:
+    home, skeleton = tmp_path / "home", tmp_path / "skeleton"
+    (skeleton / "below").mkdir(parents=True)
+    (skeleton / "below" / "file").write_text("greeting")
+    step = User(name=name, home=str(home), skeleton=str(skeleton))
+    done(step)
+    shutil.rmtree(home)
+    assert done(step, check=True)["changed"] and not home.exists()
+    assert done(step)["changed"] and not done(step)["changed"]
+    file = home / "below" / "file"
+    assert file.read_text() == "greeting" and file.owner() == name and home.owner() == name
+    shutil.rmtree(home)
+    assert not done(User(name=name, create_home=False))["changed"] and not home.exists()

@@ -222,3 +222,10 @@ def test_devices_and_addresses_are_counted() -> None:
         )
         == 2
     )
+
+
+def test_a_deployment_whose_pods_are_refused_says_so_in_the_rules_words() -> None:
+    said = 'pods "web-x" is forbidden: violates PodSecurity "baseline:latest": host namespaces'
+    failure = {"type": "ReplicaFailure", "status": "True", "message": said}
+    waiting = readiness_of(thing("Deployment", {"replicas": 1}, conditions=[failure]))
+    assert said in waiting.missing

@@ -1,132 +1,225 @@
-"""docs/aws-permissions.md: the exact policy an operator needs, from the calls that tests of all AWS
-roles and modules made.
+"""docs/aws-permissions.md: the policies an operator needs, derived from every call in the code;
+tests hold every call that they make against them.
 
-Every such test compares its calls with the page; with PLAYRUNNER_WRITE_DOCS=1 it adds what is
-missing instead. Remove the page first to write it anew.
+With PLAYRUNNER_WRITE_DOCS=1 the page is written anew instead of compared.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.support.aws import permissions_derived as derived
+from tests.support.aws.permissions_simulator import allowed
+
 PAGE = Path(__file__).parents[3] / "docs" / "aws-permissions.md"
-
-# What a service checks beside the call itself: that the caller may hand a role on, and may write
-# the marks it gives.
-_ASKED_BESIDES = {
-    "eks:Create(Cluster|Nodegroup|Addon|PodIdentityAssociation)": "iam:PassRole",
-    "ec2:RunInstances|iam:AddRoleToInstanceProfile": "iam:PassRole",
-    "ec2:(Create.*|AllocateAddress|RunInstances)": "ec2:CreateTags",
-    "eks:Create.*": "eks:TagResource",
-    "elasticfilesystem:Create.*": "elasticfilesystem:TagResource",
-    "fsx:Create.*": "fsx:TagResource",
-    "ecr:CreateRepository": "ecr:TagResource",
-    "logs:CreateLogGroup": "logs:TagResource",
-    "s3:CreateBucket": "s3:TagResource",
-    "iam:CreateRole": "iam:TagRole",
-    "iam:CreatePolicy": "iam:TagPolicy",
-    "iam:CreateInstanceProfile": "iam:TagInstanceProfile",
-    "iam:CreateOpenIDConnectProvider": "iam:TagOpenIDConnectProvider",
-}
-# What EKS, EFS and FSx do in the caller's name the first time they are used in an account
-_NEEDED_BY_SERVICES = {
-    "iam:CreateServiceLinkedRole": {
-        "iam:AWSServiceName": [
-            "eks.amazonaws.com",
-            "eks-nodegroup.amazonaws.com",
-            "elasticfilesystem.amazonaws.com",
-            "fsx.amazonaws.com",
-            "spot.amazonaws.com",
-            "autoscaling.amazonaws.com",
-        ]
-    }
-}
-
-
-def check(calls: Iterable[Mapping[str, Any]]) -> None:
-    """Fail when a call of ours needs what the page does not list."""
-    written = (
-        set(re.findall(r'^ +"([a-z0-9-]+:\w+)"', PAGE.read_text(), re.MULTILINE))
-        if PAGE.is_file()
-        else set()
-    )
-    missing = needed(calls) - written
-    if missing and os.environ.get("PLAYRUNNER_WRITE_DOCS"):
-        PAGE.write_text(page(written | missing))
-    else:
-        assert not missing, (
-            f"not in docs/aws-permissions.md: {sorted(missing)}; see {Path(__file__).name}"
-        )
+MOST_CHARACTERS = 6144  # of a managed policy, white space not counted
+OUR_TAG = "playrunner:cluster"
+_READING = ("Describe", "List", "Get", "Head", "BatchGet", "BatchCheck")
+# What makes a thing, or works on things of which only the maker knows whose they are.
+_MAKING = ("Create", "Allocate", "RunInstances", "ImportKeyPair")
+# Made by services and by the cluster's controllers: no tag of ours is on them.
+_OF_CONTROLLERS = (
+    "ec2:DeleteNetworkInterface",
+    "ec2:CreateNetworkInterface",
+    "ec2:ModifyNetworkInterfaceAttribute",
+    "ec2:DeleteSecurityGroup",
+    "ec2:RevokeSecurityGroupIngress",
+    "ec2:RevokeSecurityGroupEgress",
+    "ec2:AuthorizeSecurityGroupIngress",
+    "ec2:DeleteVolume",
+    "elasticloadbalancing:DeleteLoadBalancer",
+    "elasticloadbalancing:DeleteTargetGroup",
+)
+_ECR_PUSH = ("BatchCheck", "BatchGet", "Complete", "GetDownload", "Initiate", "PutImage", "Upload")
+PASSED_TO = ["eks.amazonaws.com", "ec2.amazonaws.com", "pods.eks.amazonaws.com"]
+ATTACHED = [
+    "AmazonEKSClusterPolicy",
+    "AmazonEKSWorkerNodePolicy",
+    "AmazonEKS_CNI_Policy",
+    "AmazonEC2ContainerRegistryReadOnly",
+    "AmazonSSMManagedInstanceCore",
+]
+_FIRST_USE = [
+    "autoscaling.amazonaws.com",
+    "eks-nodegroup.amazonaws.com",
+    "eks.amazonaws.com",
+    "elasticfilesystem.amazonaws.com",
+    "fsx.amazonaws.com",
+    "s3.data-source.lustre.fsx.amazonaws.com",
+    "spot.amazonaws.com",
+]
 
 
-def needed(calls: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The permissions behind our own calls, and those that services ask for besides."""
-    found = {
-        str(call["permission"])
+def check(calls: Iterable[Mapping[str, Any]], cluster: str = "") -> None:
+    """Fail when a call of ours is not allowed by the policies of the page. With `cluster`, things
+    of IAM must also have names of that cluster, as roles give them."""
+    documents = list(policies(cluster or "CLUSTER").values())
+    made = {
+        (str(call["permission"]), str((cluster and call.get("resource")) or "*"))
         for call in calls
         if "playrunner" in call["agent"] and not call["error"]
     }
-    found.discard("sts:GetCallerIdentity")  # needs none
-    for because, also in _ASKED_BESIDES.items():
-        found |= {also} if any(re.fullmatch(because, name) for name in found) else set()
-    return found
+    denied = sorted(
+        name
+        for name, resource in made
+        if name != "sts:GetCallerIdentity" and not allowed(documents, name, resource)
+    )
+    assert not denied, f"docs/aws-permissions.md does not allow {denied}"
 
 
-def policy(
-    permissions: Iterable[str], cluster: str = "CLUSTER", account: str = "ACCOUNT"
+def policies(
+    cluster: str = "CLUSTER", account: str = "ACCOUNT", bucket: str = "BUCKET"
+) -> dict[str, dict[str, Any]]:
+    """The policies by name, each small enough for AWS."""
+    names = sorted(derived.needed())
+    looking = [name for name in names if _action(name).startswith(_READING)]
+    rest = [name for name in names if name not in looking]
+    ours = {"StringEquals": {f"aws:ResourceTag/{OUR_TAG}": cluster}}
+    machines = [name for name in rest if name.startswith(("ec2:", "elasticloadbalancing:"))]
+    services = [
+        name for name in rest if not name.startswith(("ec2:", "elasticloadbalancing:", "iam:"))
+    ]
+    buckets = [name for name in services if name.startswith("s3:")]
+    pushing = [
+        name for name in names if name.startswith("ecr:") and _action(name).startswith(_ECR_PUSH)
+    ]
+    free = [name for name in services if name not in (*buckets, *pushing)]
+    tags = [name for name in machines if name == "ec2:CreateTags"]
+    making = [name for name in machines if _makes(name) and name not in (*tags, *_OF_CONTROLLERS)]
+    return {
+        "look": _document(_statement("Look", looking, "*")),
+        "machines": _document(
+            _statement("Make", making, "*"),
+            _statement(
+                "TagWhatIsMade",
+                tags,
+                "*",
+                {"StringEquals": {"ec2:CreateAction": [_action(name) for name in making]}},
+            ),
+            _statement(
+                "ChangeOurs",
+                sorted({*machines} - {*making, *_OF_CONTROLLERS}),
+                "*",
+                ours,
+            ),
+            _statement("WhatControllersLeave", list(_OF_CONTROLLERS), "*"),
+        ),
+        "services": _document(
+            _statement("Make", [name for name in free if _makes(name)], "*"),
+            _statement("TagWhatIsMade", _tagging(free), "*", _requested(cluster)),
+            _statement("ChangeOurs", [name for name in free if not _makes(name)], "*", ours),
+            _statement(
+                "PushImages",
+                pushing,
+                f"arn:aws:ecr:*:{account}:repository/*",
+                ours,
+            ),
+            _statement("Bucket", buckets, [f"arn:aws:s3:::{bucket}", f"arn:aws:s3:::{bucket}/*"]),
+        ),
+        "identities": _document(*_identities(rest, cluster, account, ours)),
+    }
+
+
+def _identities(
+    rest: list[str], cluster: str, account: str, ours: dict[str, Any]
+) -> Iterable[dict[str, Any]]:
+    """IAM: only names of ours with our tag, only policies that are known, only to services that
+    need them."""
+    names = [name for name in rest if name.startswith("iam:")]
+    prefix = f"arn:aws:iam::{account}"
+    kinds = [f"{prefix}:{kind}/{cluster}-*" for kind in ("role", "policy", "instance-profile")]
+    every = [*kinds, f"{prefix}:oidc-provider/oidc.eks.*"]
+    making = [name for name in names if name != "iam:CreatePolicyVersion" and _makes(name)]
+    attach = ["iam:AttachRolePolicy", "iam:DetachRolePolicy"]
+    apart = [*making, *attach, "iam:PassRole"]
+    yield _statement("Make", [*making, *_tagging(names)], every, _requested(cluster))
+    yield _statement("ChangeOurs", [name for name in names if name not in apart], every, ours)
+    attached = [f"arn:aws:iam::aws:policy/{name}" for name in ATTACHED]
+    known = {"ArnLike": {"iam:PolicyARN": [*attached, f"{prefix}:policy/{cluster}-*"]}}
+    yield _statement("AttachKnownPolicies", attach, kinds[0], {**ours, **known})
+    yield _statement(
+        "PassRoles",
+        ["iam:PassRole"],
+        kinds[0],
+        {"StringEquals": {"iam:PassedToService": PASSED_TO}},
+    )
+    yield _statement(
+        "FirstUseOfServices",
+        ["iam:CreateServiceLinkedRole"],
+        "*",
+        {"StringEquals": {"iam:AWSServiceName": _FIRST_USE}},
+    )
+
+
+def _action(name: str) -> str:
+    return name.partition(":")[2]
+
+
+def _makes(name: str) -> bool:
+    return _action(name).startswith(_MAKING)
+
+
+def _tagging(names: Iterable[str]) -> list[str]:
+    return [name for name in names if _action(name).startswith("Tag")]
+
+
+def _requested(cluster: str) -> dict[str, Any]:
+    return {"StringEquals": {f"aws:RequestTag/{OUR_TAG}": cluster}}
+
+
+def _statement(
+    sid: str,
+    actions: list[str],
+    resource: str | list[str],
+    condition: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """A policy document: looking is allowed anywhere, changing in IAM only under names of ours."""
-    names = list(permissions)
-    looking = [
-        name for name in names if name.split(":")[1].startswith(("Describe", "List", "Get", "Head"))
-    ]
-    identity = [name for name in names if name.startswith("iam:") and name not in looking]
-    changing = [name for name in names if name not in looking and name not in identity]
-    ours = [
-        f"arn:aws:iam::{account}:{kind}/{cluster}*"
-        for kind in ("role", "policy", "instance-profile")
-    ]
-    statements: list[dict[str, Any]] = [
-        {"Sid": "Look", "Effect": "Allow", "Action": looking, "Resource": "*"},
-        {"Sid": "Change", "Effect": "Allow", "Action": changing, "Resource": "*"},
-        {
-            "Sid": "ChangeIdentities",
-            "Effect": "Allow",
-            "Action": identity,
-            "Resource": [*ours, f"arn:aws:iam::{account}:oidc-provider/oidc.eks.*"],
-        },
-    ]
-    for action, condition in _NEEDED_BY_SERVICES.items():
-        statements.append(
-            {
-                "Sid": "FirstUseOfServices",
-                "Effect": "Allow",
-                "Action": action,
-                "Resource": "*",
-                "Condition": {"StringEquals": condition},
-            }
-        )
-    return {"Version": "2012-10-17", "Statement": statements}
+    statement = {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resource}
+    return {**statement, "Condition": condition} if condition else statement
 
 
-def page(permissions: Iterable[str]) -> str:
-    names = sorted(permissions)
+def _document(*statements: dict[str, Any]) -> dict[str, Any]:
+    return {"Version": "2012-10-17", "Statement": list(statements)}
+
+
+def characters(document: Mapping[str, Any]) -> int:
+    return len(json.dumps(document, separators=(",", ":")))
+
+
+_ABOUT = {
+    "look": "Reading, anywhere: status, check, audit and preflight need no other.",
+    "machines": "EC2 and load balancers. What is made is tagged in the same call; later changes are"
+    " allowed only on what has the tag. Interfaces, groups and load balancers that services and the"
+    " cluster's controllers make have no tag of ours: teardown deletes what they leave.",
+    "services": "EKS, EFS, FSx, ECR, CloudWatch Logs and S3. BUCKET is `bucket_name`.",
+    "identities": "IAM. Names begin with the cluster's and a dash; only the managed policies that"
+    " the roles use can be attached, roles can be handed only to the services that need them.",
+}
+
+
+_INTRODUCTION = """\
+Four policies, {count} permissions, nothing with `FullAccess`; each is smaller than the {most}
+characters that AWS takes. They are derived from every call in the code, with what services ask of
+the caller besides; tests hold every call they make against them. Replace CLUSTER with your
+`cluster_name`, ACCOUNT with your account and BUCKET with your `bucket_name`; add a region condition
+(`aws:RequestedRegion`) to narrow them further. They have not been tried in a real account.
+
+With `aws_permissions_boundary` (the ARN of a policy) in the inventory every role is made with that
+boundary; add `"StringEquals": {{"iam:PermissionsBoundary": "ARN"}}` to the conditions of `Make` in
+*identities*, so that no other can be made. Service accounts and pod identities with policies of
+your own need those policies in `AttachKnownPolicies`."""
+
+
+def page() -> str:
+    parts = [
+        f"## {name}\n\n{_ABOUT[name]}\n\n```json\n{json.dumps(document, indent=2)}\n```\n"
+        for name, document in policies().items()
+    ]
+    count = len(derived.needed())
     return f"""# What an operator needs in AWS
 
-From the calls that the tests of every AWS role and module made, in every variant, with status,
-audit and teardown; a test fails when a call is not covered. {len(names)} permissions, no managed
-policy, nothing with `FullAccess`. Replace CLUSTER with your `cluster_name` and ACCOUNT with your
-account; add a region condition (`aws:RequestedRegion`) to narrow it further.
+{_INTRODUCTION.format(count=count, most=MOST_CHARACTERS)}
 
-Roles, policies and instance profiles carry names that begin with the cluster's, so changes in IAM
-are allowed there only.
-
-```json
-{json.dumps(policy(names), indent=2)}
-```
-"""
+{chr(10).join(parts)}"""

@@ -28,6 +28,14 @@ IMAGES = {
 }
 _WITH_STATUS = (kinds.PYTORCH_JOBS, kinds.VOLCANO_JOBS, kinds.QUEUES)
 _WITHOUT_STATUS = (kinds.ELASTIC_JOBS, kinds.POD_GROUPS, kinds.COMMANDS)
+# Its controllers do nothing before they find it.
+_AWAITED = Resource(
+    "config.volcano.sh",
+    "v1alpha1",
+    "colocationconfigurations",
+    "ColocationConfiguration",
+    custom=True,
+)
 _numbers = count(1)
 T = TypeVar("T")
 
@@ -190,6 +198,7 @@ def cluster_with(definition_of: Callable[[Resource], Object], root: Path) -> Ite
         cluster = Cluster(Client(Path(kube.kubeconfig)), process.folder(root))
         for resource in (*_WITH_STATUS, *_WITHOUT_STATUS):
             cluster.create(definition_of(resource))
+        cluster.create(definition(_AWAITED))
         for operator, image in IMAGES.items():
             cluster.install(operator, image)
         for operator in IMAGES:

@@ -37,6 +37,8 @@ class ClusterSite(Site):
     """Launches on a cluster; what it makes there is looked at through the API, as somebody else
     would."""
 
+    ends_failed = False  # operators start pods again
+
     def __init__(self, state: Path, api: Api) -> None:
         self.api, self.port = api, _free_port()
         super().__init__(state, state / "inventory.yaml")

@@ -113,12 +113,13 @@ class Drill:
             "the end of all it had made",
         )
 
-    def strike(self, name: str, restarts: int, running: Any = None) -> None:
-        """A pod's container is killed for memory, once it runs after so many restarts."""
+    def strike(self, name: str, restarts: int, running: Any = None, line: str = "") -> None:
+        """A pod's container is killed for memory, or ends with this line, once it runs after so
+        many restarts."""
         self.cluster.await_that(
             lambda: self.runs(name, restarts), f"{name} after {restarts} restarts", running
         )
-        self.steer("POST", f"pods/default/{name}/oom", {})
+        self.steer("POST", f"pods/default/{name}/{'say' if line else 'oom'}", {"line": line})
 
     @contextmanager
     def without(self, operator: Operator) -> Iterator[None]:

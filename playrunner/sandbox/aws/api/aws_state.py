@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from moto.iam.models import iam_backends
 from moto.moto_api._internal.models import moto_api_backend
 
+from playrunner.sandbox.aws.api.lag import Lag
 from playrunner.sandbox.faults import Faults
 from playrunner.sandbox.http.calls import CallRecord
 from playrunner.sandbox.http.timeline import Timeline
@@ -58,6 +59,11 @@ class AwsSettings(Settings):
     quotas: dict[str, float] = field(
         default_factory=dict
     )  # quota code: value, over the table in quotas.py
+    reservations: dict[str, dict[str, str]] = field(
+        default_factory=dict
+    )  # capacity reservations: {id: {zone, instance_type}}
+    # How many seconds old an answer may be, by call: {"ec2:DescribeVpcs": 10, "iam:*": 3, "*": 1}
+    lag: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -103,6 +109,7 @@ class AwsState:
         self.faults = Faults()
         self.timeline = Timeline()
         self.calls: list[CallRecord] = []
+        self.lag = Lag(lambda: self.settings.lag)
         self.regions: dict[str, Region] = {}
         self.sessions: dict[str, Any] = {}  # by the name of its key, what STS gave out
         self.since = time.time()

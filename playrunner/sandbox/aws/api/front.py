@@ -22,6 +22,7 @@ from werkzeug.test import run_wsgi_app
 from playrunner.sandbox.aws.api import control, credentials, services
 from playrunner.sandbox.aws.api.authentication import Authentication
 from playrunner.sandbox.aws.api.aws_state import ACCOUNT, AwsState
+from playrunner.sandbox.aws.api.resource import about
 from playrunner.sandbox.aws.api.wire import (
     AwsError,
     Call,
@@ -66,7 +67,7 @@ class Front:
         call, reply = self._understood(request)
         fault = self._fault(call)
         if reply is None and (fault is None or fault.kind == "lost"):
-            reply = self._answered(call, environ)
+            reply = self._shown(call, body, lambda: self._answered(call, environ))
         elif fault is not None and fault.kind in ("throttle", "error", "deny"):
             reply = _refusal(call, fault)
         self._record(call, reply, fault, began, request.headers.get("User-Agent", ""))
@@ -75,6 +76,24 @@ class Front:
         if reply is None or (fault is not None and fault.kind == "lost"):
             raise sockets.reset(environ["werkzeug.socket"])
         return _send(reply, start_response)
+
+    def _shown(self, call: Call, body: bytes, answered: Callable[[], Reply]) -> Reply:
+        """What a caller sees of an answer: a read may be late."""
+        lag, name = self.state.lag, (call.service, call.action)
+        if call.mutating:
+            reply = answered()
+            with self._lock:
+                lag.changed(call.service, reply.body)
+            return reply
+        with self._lock:
+            missing = lag.missing(*name, body)
+        if missing:
+            code, number = missing
+            return complaint(call, AwsError(code, f"The ID '{number}' does not exist"))
+        reply = answered()
+        key = (*name, call.region_name, call.path, body)
+        with self._lock:
+            return reply if reply.error else lag.answer(*name, key, reply)
 
     def warm_up(self) -> None:
         """Load what the first calls need, so that they are not slow: a region's images, IAM's
@@ -189,6 +208,7 @@ class Front:
                     fault.kind if fault else None,
                     round((time.perf_counter() - began) * 1000, 1),
                     agent,
+                    about(call),
                 )
             )
 

@@ -43,6 +43,7 @@ PERMISSIONS = {
     "s3:ListObjectsV2": "s3:ListBucket",
     "s3:ListObjectVersions": "s3:ListBucketVersions",
     "s3:ListBuckets": "s3:ListAllMyBuckets",
+    "s3:ListMultipartUploads": "s3:ListBucketMultipartUploads",
     "s3:HeadObject": "s3:GetObject",
     "s3:DeleteObjects": "s3:DeleteObject",
     "s3:GetBucketEncryption": "s3:GetEncryptionConfiguration",
@@ -99,6 +100,7 @@ class Call:
     params: dict[str, Any]
     operation: OperationModel | None = None
     protocol: str = "json"
+    path: str = ""  # of the request, with its query: what a REST call is about
     request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     @property
@@ -146,7 +148,8 @@ def understood(state: AwsState, request: Request) -> Call:
         "DeleteBucket",
     )  # bodies of S3 are mostly data
     params = {} if opaque else _params(request, operation, protocol, uri_params)
-    return Call(state, service, str(operation.name), region, params, operation, protocol)
+    path = str(request.full_path)
+    return Call(state, service, str(operation.name), region, params, operation, protocol, path)
 
 
 def written(call: Call, result: dict[str, Any]) -> Reply:

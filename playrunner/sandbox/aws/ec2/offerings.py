@@ -67,4 +67,32 @@ def _matches(name: str, patterns: list[str] | None) -> bool:
     return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-ANSWERS = {"DescribeInstanceTypeOfferings": describe_instance_type_offerings}
+def describe_capacity_reservations(call: Call) -> dict[str, Any]:
+    """Those that the setting `reservations` names: {id: {zone, instance_type}}."""
+    known = call.state.settings.reservations
+    wanted = call.params.get("CapacityReservationIds") or list(known)
+    for number in wanted:
+        if number not in known:
+            raise AwsError(
+                "InvalidCapacityReservationId.NotFound",
+                f"The capacity reservation '{number}' does not exist",
+            )
+    return {
+        "CapacityReservations": [
+            {
+                "CapacityReservationId": number,
+                "AvailabilityZone": known[number]["zone"],
+                "InstanceType": known[number]["instance_type"],
+                "State": "active",
+                "TotalInstanceCount": 8,
+                "AvailableInstanceCount": 8,
+            }
+            for number in wanted
+        ]
+    }
+
+
+ANSWERS = {
+    "DescribeInstanceTypeOfferings": describe_instance_type_offerings,
+    "DescribeCapacityReservations": describe_capacity_reservations,
+}

@@ -15,7 +15,7 @@ QUOTAS: dict[str, dict[str, tuple[str, float]]] = {
         "L-34B43A08": ("All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests", 256),
         "L-DB2E81BA": ("Running On-Demand G and VT instances", 128),
         "L-3819A6DF": ("All G and VT Spot Instance Requests", 128),
-        "L-417A185B": ("Running On-Demand P instances", 384),
+        "L-417A185B": ("Running On-Demand P instances", 1536),
         "L-7212CCBC": ("All P4, P3 and P2 Spot Instance Requests", 384),
         "L-C4BD4855": ("All P5 Spot Instance Requests", 192),
         "L-2C3B7624": ("Running On-Demand Trn instances", 512),

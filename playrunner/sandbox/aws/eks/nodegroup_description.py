@@ -72,6 +72,17 @@ def template_of(call: Call) -> dict[str, Any]:
     return data
 
 
+def _check_processor(ami_type: str, instance_types: list[str]) -> None:
+    for name in instance_types:
+        known = (INSTANCE_TYPES.get(name) or {}).get("ProcessorInfo") or {}
+        arm = "arm64" in (known.get("SupportedArchitectures") or ())
+        if known and ami_type != "CUSTOM" and arm != ("ARM_64" in ami_type):
+            raise AwsError(
+                "InvalidParameterException",
+                f"[{name}] is not a valid instance type for requested amiType {ami_type}",
+            )
+
+
 def new_nodegroup(
     call: Call, cluster: dict[str, Any], sizes: dict[str, Any], template: dict[str, Any]
 ) -> dict[str, Any]:
@@ -80,6 +91,12 @@ def new_nodegroup(
         "CUSTOM" if template.get("ImageId") else "AL2023_x86_64_STANDARD"
     )
     check_ami(ami_type, cluster["version"])
+    _check_processor(ami_type, params.get("instanceTypes") or [template.get("InstanceType", "")])
+    if params.get("capacityType") == "CAPACITY_BLOCK" and not template.get("InstanceType"):
+        raise AwsError(
+            "InvalidParameterException",
+            "Capacity Block nodegroups need a launch template with an instance type",
+        )
     name = params["nodegroupName"]
     return {
         "nodegroupName": name,

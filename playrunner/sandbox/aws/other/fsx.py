@@ -110,6 +110,12 @@ def _checked(params: dict[str, Any]) -> dict[str, Any]:
         raise AwsError(BAD, f"FileSystemTypeVersion must be one of {list(VERSIONS)}")
     if lustre.get("AutomaticBackupRetentionDays") and kind.startswith("SCRATCH"):
         raise AwsError(BAD, f"Automatic backups are not supported for {kind}")
+    if lustre.get("AutomaticBackupRetentionDays") and lustre.get("ImportPath"):
+        raise AwsError(BAD, "Backups cannot be enabled on S3-linked file systems")
+    if (storage == "HDD") != bool(lustre.get("DriveCacheType")):
+        raise AwsError(
+            BAD, "DriveCacheType is required for StorageType HDD, and for no other storage type"
+        )
     return lustre
 
 

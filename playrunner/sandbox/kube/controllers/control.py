@@ -149,15 +149,17 @@ def _require_node(context: ControllerContext, name: str) -> None:
 
 
 def _strike_pod(context: ControllerContext, names: list[str], body: Any) -> Any:
-    """`POST pods/NAMESPACE/NAME/oom` kills a container as out of memory, `.../evict` the pod as its
-    node under pressure does."""
-    if len(names) != 3 or names[2] not in ("oom", "evict"):
-        raise ValueError("the path must be pods/NAMESPACE/NAME/oom or pods/NAMESPACE/NAME/evict")
+    """`POST pods/NAMESPACE/NAME/oom` kills a container as out of memory, `.../say` as whatever its
+    last line says (`line`), `.../evict` the pod as its node under pressure does."""
+    if len(names) != 3 or names[2] not in ("oom", "evict", "say"):
+        raise ValueError("the path must be pods/NAMESPACE/NAME/ and oom, evict or say")
     workers: list[PodWorker] = context.the(PodWorkers).of(names[0], names[1])
     if not workers:
         raise Unknown(f"no pod {names[0]}/{names[1]} runs here")
     if names[2] == "oom":
         workers[0].kill_container(body.get("container") or workers[0].mains[0].name, "OOMKilled")
+    elif names[2] == "say":
+        workers[0].end_with(body.get("container") or workers[0].mains[0].name, str(body["line"]))
     else:
         workers[0].fail("Evicted", body.get("message") or "The node was low on resource: memory.")
     return {}

@@ -7,6 +7,7 @@ from typing import Any
 
 from playrunner.sandbox.kube.http import discovery, openapi, reviews, subresources, tables
 from playrunner.sandbox.kube.http.authentication import Authentication, is_open
+from playrunner.sandbox.kube.http.authorization import authorize
 from playrunner.sandbox.kube.http.listing import page, selected
 from playrunner.sandbox.kube.http.routes import Route, route
 from playrunner.sandbox.kube.http.watching import watch
@@ -50,6 +51,7 @@ class Api:
         return found or self._on(route(self.cluster.kinds, request.path), request)
 
     def _on(self, at: Route, request: Request) -> Answer:
+        authorize(self.cluster, at, request, self.authentication.account(request))
         if at.subresource and at.subresource != "status":
             return subresources.answer(self.cluster, self.writer, at, request)
         if at.kind.verbs == ("create",):

@@ -42,6 +42,11 @@ class Authentication:
         own = hmac.compare_digest(token.encode(errors="replace"), self._token)
         return own or self._clouds.knows(token) or self._accounts.knows(token)
 
+    def account(self, request: Request) -> tuple[str, str] | None:
+        """The service account that asks; None for all others."""
+        _, _, token = request.headers.get("Authorization", "").partition(" ")
+        return self._accounts.owner(token) if token.count(".") == 2 else None
+
 
 def is_open(path: str) -> bool:
     return path in _VERSION or path in _OPEN or path.startswith(tuple(f"{one}/" for one in _OPEN))

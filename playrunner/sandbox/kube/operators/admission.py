@@ -123,7 +123,7 @@ class AdmissionController(Controller):
         if known is not None and (is_leaving(known) or (known.get("data") or {}).get("tls.key")):
             return None if is_leaving(known) else known
         if hooks.maker:
-            maker = self.context.see(JOBS).get(namespace, hooks.maker)
+            maker = self._maker(namespace, hooks.maker)
             if known is None and maker is not None and condition(maker, "Complete") == "True":
                 made = {
                     "metadata": {"name": hooks.secret, "namespace": namespace},
@@ -134,6 +134,15 @@ class AdmissionController(Controller):
         if known is not None and hooks.operator.acts(self.context):
             return self.context.patch(SECRETS, known, {"data": self._certificate(hooks)})
         return None
+
+    def _maker(self, namespace: str, name: str) -> Object | None:
+        """The newest Job of that name, whatever follows it."""
+        jobs = [
+            job
+            for job in self.context.see(JOBS).all(namespace)
+            if str(job["metadata"]["name"]).startswith(name)
+        ]
+        return max(jobs, key=lambda job: str(job["metadata"]["creationTimestamp"]), default=None)
 
     def _certificate(self, hooks: Webhooks) -> dict[str, str]:
         from playrunner.sandbox.kube.wire import certificates  # slow to load, and only needed once

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.pods import is_ready
 from playrunner.sandbox.kube.controllers.framework.resources import (
+    DEFINITIONS,
     DEPLOYMENTS,
     PODS,
     Key,
@@ -23,6 +24,8 @@ class Operator:
 
     namespace: str
     deployment: str
+    awaits: str = ""  # the definition that it must find before it does anything
+    since: tuple[int, ...] = ()  # from this version of its image on
 
     def pods(self, context: ControllerContext) -> list[Object]:
         """Those of its Deployment that are ready."""
@@ -35,11 +38,24 @@ class Operator:
         ]
 
     def acts(self, context: ControllerContext) -> bool:
-        return bool(self.pods(context))
+        pods = self.pods(context)
+        return bool(pods) and not self._is_waiting(context, pods[0])
+
+    def _is_waiting(self, context: ControllerContext, pod: Object) -> bool:
+        """Controllers share their watches, and each waits until all of them are answered."""
+        if not self.awaits:
+            return False
+        tag = str(pod["spec"]["containers"][0].get("image") or "").rpartition(":v")[2]
+        version = tuple(int(part) for part in tag.split(".")[:2] if part.isdigit())
+        missing = context.see(DEFINITIONS).get("", self.awaits) is None
+        return bool(version) and version >= self.since and missing
 
     def incarnation(self, context: ControllerContext) -> str:
         """Who it is right now: another one after each restart, none while it is away."""
-        return str(next((one["metadata"]["uid"] for one in self.pods(context)), ""))
+        pods = self.pods(context)
+        if not pods or self._is_waiting(context, pods[0]):
+            return ""
+        return str(pods[0]["metadata"]["uid"])
 
     def argument(self, context: ControllerContext, flag: str) -> str | None:
         """What it was started with: `--flag=value`, or an empty text for a bare `--flag`."""
@@ -54,7 +70,12 @@ class Operator:
 
 TRAINING_OPERATOR = Operator("kubeflow", "training-operator")
 ELASTIC_JOB_CONTROLLER = Operator("elastic-job", "elastic-job-k8s-controller")
-VOLCANO_CONTROLLERS = Operator("volcano-system", "volcano-controllers")
+VOLCANO_CONTROLLERS = Operator(
+    "volcano-system",
+    "volcano-controllers",
+    "colocationconfigurations.config.volcano.sh",
+    (1, 14),
+)
 VOLCANO_SCHEDULER = Operator("volcano-system", "volcano-scheduler")
 VOLCANO_ADMISSION = Operator("volcano-system", "volcano-admission")
 OPERATORS = (

@@ -45,15 +45,20 @@ class Accounts:
 
     def knows(self, token: str) -> bool:
         """Whether it is one of ours for this API, still holds, and its account is still there."""
+        return self.owner(token) is not None
+
+    def owner(self, token: str) -> tuple[str, str] | None:
+        """The namespace and name of the account of a token that `knows` lets in."""
         try:
             claims: dict[str, Any] = jwt.claims_of(token, self._public)
         except (OSError, jwt.BadToken):
-            return False
+            return None
         inner = claims["kubernetes.io"]
         account = inner["serviceaccount"]
         holds = claims["nbf"] <= time.time() < claims["exp"] and ISSUER in claims["aud"]
-        return bool(
+        there = (
             holds
             and account["uid"]
             and self._uid_of(inner["namespace"], account["name"]) == account["uid"]
         )
+        return (str(inner["namespace"]), str(account["name"])) if there else None

@@ -18,7 +18,13 @@ from playrunner.sandbox.kube.schema.problems import (
     not_found,
 )
 from playrunner.sandbox.kube.schema.structure import Shaping, with_defaults
-from playrunner.sandbox.kube.store import admission_plugins, events, quotas, webhooks
+from playrunner.sandbox.kube.store import (
+    admission_plugins,
+    events,
+    pod_rules,
+    quotas,
+    webhooks,
+)
 from playrunner.sandbox.kube.store.cluster import Cluster, new_uid, now
 from playrunner.sandbox.kube.store.ownership import after_update
 from playrunner.sandbox.kube.store.rules.defaults import fill_defaults, new_status
@@ -60,6 +66,7 @@ class Writer:
         if self.cluster.store.get(kind.stored_as, place) is not None:
             raise already_exists(kind, place[1])
         if kind.namespaced:
+            pod_rules.require_pod_rules(self.cluster, kind, obj)
             quotas.require_quota(self.cluster, kind, obj)
         if options.dry_run:
             return obj

@@ -8,11 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from playrunner.kube.client.optional import if_allowed
 from playrunner.kube.client.resource import Resource
 from playrunner.kube.watch.explain import EVENTS
 from playrunner.project import program
+from playrunner.training.diagnosis.blame import End, Finding
 from playrunner.training.kube.job_spec.node_capacity import NodeCapacity, look
 from playrunner.training.kube.plan import CLAIMS
+from playrunner.training.kube.runs.bad_nodes import conditions_of, ends_of, with_lines
 from playrunner.training.kube.runs.pod_output import logs_of, metrics_of
 from playrunner.training.kube.runs.run_view import ClusterRun, events_of
 from playrunner.training.kube.session import ClusterSession
@@ -33,6 +36,8 @@ class Facts:
     claim_events: Sequence[Thing] = ()
     pod_group: Thing | None = None
     offers: Sequence[NodeCapacity] = ()
+    ends: Sequence[End] = ()  # of its containers, with their last lines
+    conditions: Mapping[str, Finding] = field(default_factory=dict)  # what ails its nodes
 
     @property
     def age(self) -> float:
@@ -61,12 +66,19 @@ def gather(session: ClusterSession, run: ClusterRun) -> Facts:
     logs = logs_of(session.kube, run)
     claim, group = str(run.summary.get("claim") or ""), None
     if run.kind.gang:
-        groups = session.kube.listing(POD_GROUPS, run.namespace).items
+        groups = if_allowed(lambda: session.kube.listing(POD_GROUPS, run.namespace).items, [])
         group = next(
             (one for one in groups if str(one["metadata"]["name"]).startswith(run.run_id)), None
         )
     claim_events = (
-        session.kube.listing(EVENTS, run.namespace, fields=f"involvedObject.name={claim}").items
+        if_allowed(
+            lambda: (
+                session.kube.listing(
+                    EVENTS, run.namespace, fields=f"involvedObject.name={claim}"
+                ).items
+            ),
+            [],
+        )
         if claim
         else []
     )
@@ -79,7 +91,16 @@ def gather(session: ClusterSession, run: ClusterRun) -> Facts:
         session.kube.get(CLAIMS, run.namespace, claim) if claim else None,
         claim_events,
         group,
-        look(session.kube),
+        look(session.kube, namespace=run.namespace),
+        [
+            with_lines(session.kube, run.namespace, pod, end)
+            for pod in run.pods
+            for end in ends_of(pod)
+        ],
+        conditions_of(
+            session.kube,
+            {str((pod.get("spec") or {}).get("nodeName") or "") for pod in run.pods} - {""},
+        ),
     )
 
 

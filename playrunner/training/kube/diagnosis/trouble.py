@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from statistics import median
 
 from playrunner.kube.watch import reasons
 from playrunner.project import program
+from playrunner.training.diagnosis import blame
 from playrunner.training.diagnosis.evidence import Cause
 from playrunner.training.kube.diagnosis.facts import Facts
-from playrunner.training.kube.runs.bad_nodes import suspects
+from playrunner.training.kube.runs.bad_nodes import restarts_of
 from playrunner.training.kube.runs.give_up import CLAIM_GONE, NO_OPERATOR
 from playrunner.training.kube.runs.selection import GOING_ON
 
@@ -23,6 +24,9 @@ STILL_SECONDS, STILL_GAPS = (
 SLOWER, DATA_SHARE = 1.5, 0.3
 ENOUGH = 20  # lines: the first steps of a run say little about its pace
 _WAITING = re.compile(r"pod: (?:waiting for )?(\S+) (?:\(|did not answer)")
+_RESUMED = re.compile(r"checkpoint: resuming from (\S+) in ")
+_WRONG = re.compile(r"\b\w*(?:Error|Exception): |trainer: ")
+LOOP_STARTS = 3  # from one checkpoint; scaling and a lost node start a run again, too, once each
 _NO_NAME = (
     "Name or service not known",
     "Temporary failure in name resolution",
@@ -47,6 +51,7 @@ def troubles(facts: Facts) -> Iterator[Cause]:
     yield from _given_up(facts)
     yield from _crashes(facts)
     yield from _refused(facts)
+    yield from _loops(facts)
     yield from _lost_nodes(facts)
     yield from _bad_nodes(facts)
     yield from _meeting(facts)
@@ -122,6 +127,29 @@ def _refused(facts: Facts) -> Iterator[Cause]:
         )
 
 
+def _loops(facts: Facts) -> Iterator[Cause]:
+    """Ranks that begin again and again from one and the same checkpoint."""
+    if facts.run.state not in GOING_ON:
+        return
+    for pod, lines in facts.logs.items():
+        resumed = [match[1] for line in lines if (match := _RESUMED.search(line))]
+        times = _last_in_a_row(resumed)
+        if times >= LOOP_STARTS:
+            wrong = [line for line in lines if _WRONG.search(line)]
+            yield Cause(
+                92,
+                f"it goes round in a loop: {times} starts in a row from {resumed[-1]}, and no newer"
+                " checkpoint",
+                tuple(dict.fromkeys(wrong))[-2:],
+                f"{facts.see_logs} --host {pod}; {program()} train.stop --name {facts.run.name}",
+            )
+            return
+
+
+def _last_in_a_row(names: list[str]) -> int:
+    return len(list(takewhile(lambda name: name == names[-1], reversed(names))))
+
+
 def _lost_nodes(facts: Facts) -> Iterator[Cause]:
     said = [event for event in facts.events if event.get("reason") in _LOST]
     lost = [pod for pod in facts.run.pods if str((pod.get("status") or {}).get("reason")) in _LOST]
@@ -142,14 +170,38 @@ def _lost_nodes(facts: Facts) -> Iterator[Cause]:
 
 
 def _bad_nodes(facts: Facts) -> Iterator[Cause]:
-    for suspect in suspects(facts.run.pods):
+    nodes = {str((pod.get("spec") or {}).get("nodeName") or "") for pod in facts.run.pods} - {""}
+    found = blame.suspects(facts.ends, nodes, dict(facts.conditions), restarts_of(facts.run.pods))
+    for suspect in found:
+        again = (
+            f"; kubectl delete pod -n {facts.run.namespace} {suspect.pod}" if suspect.pod else ""
+        )
+        if suspect.proved:
+            yield Cause(
+                93,
+                f"the {suspect.kind} of {suspect.node} is at fault: {suspect.why}"
+                if suspect.kind != blame.NODE
+                else f"node {suspect.node} is at fault: {suspect.why}",
+                suspect.evidence,
+                f"{program()} nodes.quarantine {suspect.node}{again}",
+                suspect.against,
+            )
+        else:
+            yield Cause(
+                15,
+                f"node {suspect.node}, on which it failed {suspect.times} times",
+                suspect.evidence,
+                f"{facts.see_logs} --host {suspect.pod}",
+                suspect.against,
+            )
+    told = blame.not_a_node(facts.ends)
+    if told and not any(suspect.proved for suspect in found):
+        where = sorted({end.node for end in facts.ends})
         yield Cause(
-            84,
-            f"it failed {suspect.times} times on node {suspect.node}, last: {suspect.why}",
-            (),
-            f"{program()} nodes.quarantine {suspect.node}; kubectl delete pod -n"
-            f" {facts.run.namespace}"
-            f" {suspect.pod}",
+            90,
+            f"a fault of {told.kind}, of no node: {told.sign}",
+            (f"it ended on {', '.join(where)}",) if where else (),
+            f"{facts.see_logs} --all; {facts.resume}, once that is fixed",
         )
 
 

@@ -12,6 +12,15 @@ from playrunner.training.kube.diagnosis.facts import Facts
 from playrunner.training.kube.runs.give_up import not_watched
 
 SLOW_OPERATOR_SECONDS = 20.0
+_REFUSED = ("is forbidden:", "exceeded quota", "denied the request", "denied request")
+_RULES = (
+    ("quota", "the namespace's quota"),
+    ("violates PodSecurity", "the namespace's Pod Security standard"),
+    (" usage per ", "the namespace's limit range"),
+    ("ValidatingAdmissionPolicy", "an admission policy"),
+    ("webhook", "an admission webhook"),
+    ("serviceaccount", "the service account"),
+)
 _GROWN, _NOT_GROWN = (
     ("TriggeredScaleUp", "ScaledUpGroup"),
     ("NotTriggerScaleUp", "ScaleUpFailed", "FailedToScaleUpGroup"),
@@ -19,9 +28,11 @@ _GROWN, _NOT_GROWN = (
 
 
 def waits(facts: Facts) -> Iterator[Cause]:
-    yield from _no_operator(facts)
-    yield from _gang(facts)
-    yield from _quota(facts)
+    refused = list(_refused_pods(facts))
+    yield from refused
+    if not refused:
+        yield from _no_operator(facts)
+        yield from _gang(facts)
     yield from _volume(facts)
     yield from _autoscaler(facts)
     yield from _scheduling(facts)
@@ -96,19 +107,24 @@ def _gang(facts: Facts) -> Iterator[Cause]:
         )
 
 
-def _quota(facts: Facts) -> Iterator[Cause]:
+def _refused_pods(facts: Facts) -> Iterator[Cause]:
+    """A rule of the namespace or the cluster that its pods break, in the rule's own words."""
     messages = [
-        str(event.get("message"))
+        " ".join(str(event.get("message")).split())
         for event in facts.events
-        if "exceeded quota" in str(event.get("message"))
+        if any(words in str(event.get("message")) for words in _REFUSED)
     ]
-    if messages:
-        yield Cause(
-            95,
-            "the namespace's quota does not let its pods be made",
-            (messages[-1],),
-            f"kubectl describe resourcequota -n {facts.run.namespace}",
-        )
+    if not messages or facts.run.pods:
+        return
+    rule = next((what for words, what in _RULES if words in messages[-1]), "a rule of the cluster")
+    see = "resourcequota" if "quota" in rule else "limitrange" if "range" in rule else "namespace"
+    name = facts.run.namespace if see == "namespace" else f"-n {facts.run.namespace}"
+    yield Cause(
+        98,
+        f"{rule} does not let its pods be made",
+        (messages[-1],),
+        f"kubectl describe {see} {name}; a new launch tries it beforehand: {facts.resume}",
+    )
 
 
 def _volume(facts: Facts) -> Iterator[Cause]:

@@ -23,12 +23,14 @@ class Share:
     resources: tuple[
         tuple[str, str], ...
     ] = ()  # asked for and limited to, in the cluster's own words
-    requests: tuple[tuple[str, str], ...] = ()  # asked for only
+    requests: tuple[tuple[str, str], ...] = ()  # cpu, memory and disk that are asked for
+    limits: tuple[tuple[str, str], ...] = ()  # and limited to
     shm_gib: int = 0  # of memory for /dev/shm; 0 is as much as the node gives
     cores: int = 1
     efa: int = 0
     instance_type: str = ""
     taints: tuple[str, ...] = ()  # keys of taints on such nodes that such a pod may pass
+    notes: tuple[str, ...] = ()  # what the user should know of it
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class ClusterJob:
     environment: tuple[Variable, ...] = ()
     overrides: tuple[str, ...] = ()
     detached: bool = False
+    avoid: tuple[str, ...] = ()  # nodes that its pods do not go to
     created: float = field(default_factory=time.time)
 
     @property

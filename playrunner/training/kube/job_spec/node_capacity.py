@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from playrunner.kube.client.client import Kube
+from playrunner.kube.client.optional import if_allowed
 from playrunner.kube.client.resource import Resource
 from playrunner.kube.watch.explain import PODS
 from playrunner.training.kube.job_spec.names import ID
@@ -43,16 +44,27 @@ class NodeCapacity:
     holders: tuple[str, ...] = ()  # pods that hold something of it, the largest first
 
 
-def look(kube: Kube, leaving: str = "") -> list[NodeCapacity]:
-    """Every node, by name; what the pods of a run that is about to leave hold counts as free."""
+def look(kube: Kube, leaving: str = "", namespace: str = "") -> list[NodeCapacity]:
+    """Every node, by name; what the pods of a run that is about to leave hold counts as free. A
+    user who may not see all pods is told of those in `namespace`; one who may not see nodes gets
+    none: `nodes_hidden` tells why."""
     kube.refresh()
+    nodes = if_allowed(lambda: kube.listing(NODES).items, [])
+    if not nodes:
+        return []
+    everywhere = if_allowed(lambda: kube.listing(PODS).items, None)
     pods = [
         pod
-        for pod in kube.listing(PODS).items
+        for pod in (kube.listing(PODS, namespace).items if everywhere is None else everywhere)
         if (pod.get("status") or {}).get("phase") not in ENDED
         and not (leaving and (pod["metadata"].get("labels") or {}).get(ID) == leaving)
     ]
-    return offers(kube.listing(NODES).items, pods)
+    return offers(nodes, pods)
+
+
+def nodes_hidden(kube: Kube) -> bool:
+    """Whether the user may not see the nodes."""
+    return if_allowed(lambda: kube.listing(NODES) is None, True)
 
 
 def offers(
@@ -76,17 +88,40 @@ def amount(text: Any) -> float:
 
 
 def demand(pod: Mapping[str, Any]) -> dict[str, float]:
-    """What a pod holds of its node."""
-    held: dict[str, float] = {"pods": 1.0}
-    for container in (pod.get("spec") or {}).get("containers") or ():
-        resources = container.get("resources") or {}
-        for name, value in {
-            **(resources.get("limits") or {}),
-            **(resources.get("requests") or {}),
-        }.items():
-            asked = name in (resources.get("requests") or {}) or name not in ("cpu", "memory")
-            held[name] = held.get(name, 0.0) + (amount(value) if asked else 0.0)
-    return held
+    """What a pod holds of its node: its containers with the sidecars together, or the init
+    container that takes most beside the sidecars begun before it; and its runtime's overhead."""
+    spec = pod.get("spec") or {}
+    sidecars: dict[str, float] = {}
+    most: dict[str, float] = {}
+    for container in spec.get("initContainers") or ():
+        own = _asked(container)
+        if container.get("restartPolicy") == "Always":
+            sidecars = _sum(sidecars, own)
+            most = _largest(most, sidecars)
+        else:
+            most = _largest(most, _sum(sidecars, own))
+    running = sidecars
+    for container in spec.get("containers") or ():
+        running = _sum(running, _asked(container))
+    overhead = {name: amount(value) for name, value in (spec.get("overhead") or {}).items()}
+    return {"pods": 1.0, **_sum(_largest(most, running), overhead)}
+
+
+def _asked(container: Mapping[str, Any]) -> dict[str, float]:
+    resources = container.get("resources") or {}
+    requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+    return {
+        name: amount(value) if name in requests or name not in ("cpu", "memory") else 0.0
+        for name, value in {**limits, **requests}.items()
+    }
+
+
+def _sum(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}
+
+
+def _largest(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    return {name: max(one.get(name, 0.0), other.get(name, 0.0)) for name in {**one, **other}}
 
 
 def _offer(node: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> NodeCapacity:

@@ -7,6 +7,7 @@ from typing import Any
 from playrunner.training.kube.job_spec.command import CODE, FILES, start_command
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.job_spec.names import ID, labels
+from playrunner.training.kube.job_spec.security import container_security, home, pod_security
 
 CONTAINER = "pytorch"  # the name that the training operator insists on
 PORT_NAME = "pytorchjob-port"
@@ -53,7 +54,8 @@ def pod_spec(
         "nodeSelector": _selector(job),
         "serviceAccountName": settings.service_account,
         "priorityClassName": settings.priority_class,
-        "affinity": _one_per_node(job),
+        "securityContext": pod_security(job.settings),
+        "affinity": {**_one_per_node(job), **_elsewhere(job)},
     }
     return {name: value for name, value in spec.items() if value not in ("", [], {})}
 
@@ -70,8 +72,9 @@ def _container(job: ClusterJob, arguments: list[str], first: str, replica: int) 
         "ports": [{"name": PORT_NAME, "containerPort": job.settings.port, "protocol": "TCP"}],
         "resources": {
             "requests": {**dict(share.requests), **dict(share.resources)},
-            "limits": dict(share.resources),
+            "limits": {**dict(share.limits), **dict(share.resources)},
         },
+        "securityContext": container_security(job.settings),
         "volumeMounts": [
             {"name": "dshm", "mountPath": "/dev/shm"},
             {"name": "files", "mountPath": FILES, "readOnly": True},
@@ -80,13 +83,21 @@ def _container(job: ClusterJob, arguments: list[str], first: str, replica: int) 
     }
     if any(each.secret for each in job.environment):
         container["envFrom"] = [{"secretRef": {"name": job.run_id}}]
+    if not container["securityContext"]:
+        del container["securityContext"]
     container["resources"] = {kind: each for kind, each in container["resources"].items() if each}
     return container
 
 
 def _environment(job: ClusterJob, first: str, replica: int) -> list[dict[str, Any]]:
     decided = {each.name: each.value for each in job.environment if not each.secret}
-    own = {**_SPOKEN, **decided, **_neuron(job, replica)}
+    own = {
+        **_SPOKEN,
+        "TRAINER_LAUNCH": job.run_id,
+        **home(job.settings),
+        **decided,
+        **_neuron(job, replica),
+    }
     if job.settings.rendezvous == "c10d":
         own["TRAINER_FIRST"] = first
     if job.settings.code == "configmap":
@@ -107,13 +118,18 @@ def _neuron(job: ClusterJob, replica: int) -> dict[str, str]:
         return {}
     kept = f"{job.settings.cacheset}_{replica}"
     found = {
-        "NEURON_CC_FLAGS": f"--cache_dir={job.settings.root}/neuron_cache/{kept}",
+        "NEURON_CC_FLAGS": f"--cache_dir={job.settings.root}/neuron_cache/{kept}{_model_type(job)}",
         "TRANSFORMERS_CACHE": f"{job.settings.root}/transformers_cache/{kept}",
     }
     return {
         **found,
         **({"XLA_DOWNCAST_BF16": "1"} if job.profile.train.precision.startswith("bf16") else {}),
     }
+
+
+def _model_type(job: ClusterJob) -> str:
+    """The compiler then knows which parts it meets again and again."""
+    return "" if job.profile.train.model.kind == "mlp" else " --model-type=transformer"
 
 
 def _volumes(job: ClusterJob) -> list[dict[str, Any]]:
@@ -147,3 +163,14 @@ def _one_per_node(job: ClusterJob) -> dict[str, Any]:
         "topologyKey": "kubernetes.io/hostname",
     }
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def _elsewhere(job: ClusterJob) -> dict[str, Any]:
+    """Away from nodes that were found bad: by the run's own choice, since others use them too."""
+    fields = [
+        {"key": "metadata.name", "operator": "NotIn", "values": [node]} for node in job.avoid
+    ]  # a field may be compared with one value only
+    if not fields:
+        return {}
+    terms = {"nodeSelectorTerms": [{"matchFields": fields}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}

@@ -3,13 +3,14 @@ does not fit is refused here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from playrunner.project import program
 from playrunner.training.environment.machine_facts import instance
 from playrunner.training.kube.job_spec.job import Share
-from playrunner.training.kube.job_spec.node_capacity import NodeCapacity
+from playrunner.training.kube.job_spec.node_capacity import NodeCapacity, amount
+from playrunner.training.kube.job_spec.pod_size import pod_size
 from playrunner.training.kube.session import ClusterSettings
 from playrunner.training.request import LaunchRefused
 from trainer.config import Profile
@@ -21,6 +22,7 @@ GPU, NEURON, NEURON_CORES, EFA = (
     "vpc.amazonaws.com/efa",
 )
 HUGE_PAGES, HUGE_PAGES_MIB = "hugepages-2Mi", 5120  # what libfabric takes on the largest machines
+_USES_PAGES = "FI_EFA_USE_HUGE_PAGE"
 PLUGINS = {
     GPU: f"{program()} nvidia.create (on GKE: {program()} gke-driver.create)",
     NEURON: f"{program()} neuron.create",
@@ -60,7 +62,7 @@ def share_of(
         key=lambda kind: -_free_nodes(fitting, kind, name),
     )
     likes = [offer for offer in fitting if offer.instance_type == kinds[0]] if kinds else []
-    share = _share(device, name, likes, settings, profile, requested.processes)
+    share = _share(device, name, likes, settings, profile, requested.processes, requested.nodes)
     _refuse_if_short(share, offered, likes, settings, requested)
     return share
 
@@ -99,6 +101,7 @@ def _share(
     settings: ClusterSettings,
     profile: Profile,
     insisted: int,
+    nodes: int,
 ) -> Share:
     kind = likes[0].instance_type if likes else settings.instance_type
     table = instance(kind)
@@ -119,21 +122,47 @@ def _share(
         devices, efa = min(devices, insisted), efa if insisted >= devices else 0
     asked = {name: str(devices)} if name else {}
     asked |= {EFA: str(efa)} if efa else {}
+    used = settings.huge_pages or profile.launch.environment.get(_USES_PAGES, "0") != "0"
     pages = min((offer.has.get(HUGE_PAGES, 0) for offer in likes), default=0) / 2**20
-    asked |= {HUGE_PAGES: f"{int(min(pages, HUGE_PAGES_MIB))}Mi"} if efa and pages >= 2 else {}
-    # Huge pages may only be asked for beside cores or memory; processes on CPUs need a core each.
-    requests = {"cpu": str(processes)} if device == "cpu" or HUGE_PAGES in asked else {}
+    if efa and used and pages >= 2:
+        asked |= {HUGE_PAGES: f"{int(min(pages, HUGE_PAGES_MIB))}Mi"}
+    there = min((offer.has.get(name, 0) for offer in likes), default=devices) if name else 0
+    part = devices / there if there else 1.0
+    size = pod_size(profile, settings, device, likes, part, processes, nodes, name)
+    requests, limits = dict(size.requests), dict(size.limits)
+    if HUGE_PAGES in asked and not requests:
+        requests = {"cpu": str(processes)}  # they may only be asked for beside cores or memory
     return Share(
         processes,
         device,
         tuple(asked.items()),
         tuple(requests.items()),
-        int(memory / 2**30 / 2),
+        tuple(limits.items()),
+        _shared_memory(memory, limits),
         cores,
         efa,
         kind,
         PASSED_TAINTS[device],
+        tuple(_fewer_cards(efa, kind, part, profile)) if device != "cpu" else (),
     )
+
+
+def _shared_memory(memory: float, limits: dict[str, str]) -> int:
+    """Half of the node's, in GiB, and within the pod's own limit, of which it is a part."""
+    limit = amount(limits.get("memory", "")) if "memory" in limits else memory
+    return int(min(memory / 2, limit) / 2**30)
+
+
+def _fewer_cards(efa: int, kind: str, part: float, profile: Profile) -> Iterator[str]:
+    """Training without its network cards works, at a fraction of the speed."""
+    table = instance(kind)
+    wanted = table.efa if table else int(profile.launch.resources.get(EFA) or 0)
+    if part >= 1 and efa < wanted:
+        yield (
+            f"network: {kind or 'these'} nodes have {wanted} EFA cards, and the cluster offers"
+            f" {efa} of them to pods: {program()} efa.create installs the device plugin, kubectl"
+            " describe nodes shows what is offered; without them ranks talk over TCP"
+        )
 
 
 def _processes(
@@ -155,16 +184,14 @@ def _refuse_if_short(
     requested: RequestedNodes,
 ) -> None:
     asked = {**dict(share.requests), **dict(share.resources)}
-    numbers = {
-        name: float(value.removesuffix("Mi")) * (2**20 if value.endswith("Mi") else 1)
-        for name, value in asked.items()
-    }
+    numbers = {name: amount(value) for name, value in asked.items() if name in _counted(likes)}
     room = [
         offer
         for offer in likes
         if all(offer.free.get(name, 0) >= value for name, value in numbers.items())
     ]
     to_come = max(0, settings.autoscaled_nodes - len(likes))
+    asked = _worth_telling(asked, numbers, likes, share)
     each = " and ".join(f"{value} {name}" for name, value in asked.items())
     if len(room) + to_come < requested.nodes:
         shown = (
@@ -189,6 +216,27 @@ def _refuse_if_short(
         )
 
 
+def _counted(likes: Sequence[NodeCapacity]) -> set[str]:
+    """What the nodes tell the amount of; local disk is not always told."""
+    return {name for offer in likes for name in offer.has} | {GPU, NEURON, EFA}
+
+
+def _worth_telling(
+    asked: dict[str, str],
+    numbers: dict[str, float],
+    likes: Sequence[NodeCapacity],
+    share: Share,
+) -> dict[str, str]:
+    """Devices, cores of runs without any, and whatever is short somewhere."""
+    short = {
+        name
+        for name, value in numbers.items()
+        if any(offer.free.get(name, 0) < value for offer in likes)
+    }
+    own = dict(share.resources) or ("cpu",)
+    return {name: value for name, value in asked.items() if name in own or name in short}
+
+
 def _told(
     offer: NodeCapacity, alike: bool, settings: ClusterSettings, share: Share, asked: dict[str, str]
 ) -> str:
@@ -199,7 +247,8 @@ def _told(
         why = f"is tainted ({', '.join(taints)})" if taints else "is of another kind"
         return f"{offer.name} {why}"
     parts = [
-        f"{_short(offer.free.get(name, 0))} of {_short(offer.has.get(name, 0))} {name} free"
+        f"{_spelled(offer.free.get(name, 0), name)} of {_spelled(offer.has.get(name, 0), name)}"
+        f" {name} free"
         for name in asked
     ]
     held = (
@@ -225,6 +274,11 @@ def may_run(offer: NodeCapacity, settings: ClusterSettings, passed: Sequence[str
 def _free_nodes(offered: Sequence[NodeCapacity], kind: str, name: str) -> int:
     alike = [offer for offer in offered if offer.instance_type == kind]
     return sum(not name or offer.free.get(name, 0) >= offer.has.get(name, 0) for offer in alike)
+
+
+def _spelled(value: float, name: str) -> str:
+    in_bytes = name == "ephemeral-storage" or name.startswith(("memory", "hugepages"))
+    return f"{_short(value / 2**30)}Gi" if in_bytes else _short(value)
 
 
 def _short(value: float) -> str:

@@ -31,7 +31,8 @@ def _fill(job: ClusterJob) -> dict[str, Any]:
     pod["volumes"].append(
         {"name": "keys", "secret": {"secretName": secret_name(job.run_id), "defaultMode": 0o600}}
     )
-    pod["securityContext"] = {"fsGroup": GROUP, "fsGroupChangePolicy": "OnRootMismatch"}
+    own = {"fsGroup": GROUP, "fsGroupChangePolicy": "OnRootMismatch"}
+    pod["securityContext"] = {**own, **pod.get("securityContext", {})}
     # A pod that ended is replaced; the first one, which ends with any that fails, then starts all
     # ranks again.
     return {

@@ -38,6 +38,7 @@ from playrunner.training.netcheck.judgement import ExpectedBandwidth, judge_band
 from playrunner.training.netcheck.perf_table import read_table
 from playrunner.training.netcheck.sizes import DEFAULT_PROFILE, Sizes
 from playrunner.training.netcheck.spares import Search, should_retry
+from playrunner.training.quarantine_setting import SUGGEST
 from playrunner.training.request import Request, read_request
 from playrunner.variables.templating import MISSING
 from trainer.profile import read_profile
@@ -49,7 +50,8 @@ LOOK_SECONDS = 1.0
 
 
 def bench_in_cluster(image: str, job: str, nodes: int, sizes: Sizes, options: Options) -> int:
-    """A node that causes a bad figure is quarantined, and it is measured again without it."""
+    """A node that causes a bad figure is named; where train_quarantine says so it is quarantined,
+    and it is measured again without it."""
     if job not in JOBS:
         raise BadInput(f'--job "{job}": it is {" or ".join(JOBS)}')
     started, search = time.monotonic(), Search(COMMAND)
@@ -74,7 +76,9 @@ def _once(
     image: str, job: str, nodes: int, sizes: Sizes, session: ClusterSession
 ) -> tuple[str, ExpectedBandwidth]:
     """What the job printed, and what it should have."""
-    offered = [offer for offer in look(session.kube) if offer.usable]
+    offered = [
+        offer for offer in look(session.kube, namespace=session.settings.namespace) if offer.usable
+    ]
     on_gpus = [offer for offer in offered if offer.has.get(GPU, 0)]
     if job == "mpijob" and not on_gpus:
         raise BadInput(
@@ -121,9 +125,18 @@ def _again(
             f"no node could be told from the others: {error}", file=sys.stderr
         )  # the figures are still worth telling
         return False
-    return not verdict.ok and should_retry(
-        search, verdict, list(result["nodes"]), ClusterPool(request, session, launcher)
-    )
+    if verdict.ok:
+        return False
+    pool = ClusterPool(request, session, launcher)
+    if pool.mode == SUGGEST:
+        if verdict.culprits:
+            print(
+                f"{'; '.join(verdict.lines)}\nto keep work away from it and measure again:"
+                f" {program()} nodes.quarantine {','.join(verdict.culprits)}",
+                file=sys.stderr,
+            )
+        return False
+    return should_retry(search, verdict, list(result["nodes"]), pool)
 
 
 def _bench(

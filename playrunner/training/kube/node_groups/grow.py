@@ -46,7 +46,7 @@ def foresee(session: ClusterSession, run: ClusterRun, more: int) -> Growth:
     if more <= 0 or not run.pods:
         return Growth()
     wanted = more + _waiting(run)
-    offered = look(session.kube)
+    offered = look(session.kube, namespace=run.namespace)
     used = [offer for offer in offered if _has(offer, run)]
     free = _free(session, run, offered)
     to_come = max(0, session.settings.autoscaled_nodes - len(used) - len(free))
@@ -118,9 +118,9 @@ def grow(session: ClusterSession, run: ClusterRun, growth: Growth, options: Opti
                 " said above"
             )
     deadline = time.monotonic() + JOIN_SECONDS
-    while len(_free(session, run, look(session.kube))) < growth.more + _waiting(
-        again(session.kube, run)
-    ):
+    while len(
+        _free(session, run, look(session.kube, namespace=run.namespace))
+    ) < growth.more + _waiting(again(session.kube, run)):
         if time.monotonic() > deadline:
             raise StepFailed(
                 f"{run.name} keeps its nodes: {group.text} is to have {growth.size}, and after"

@@ -8,8 +8,7 @@ in the background.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +25,10 @@ from playrunner.text.documents import json_object
 from playrunner.text.written import Plain
 from playrunner.training.code import code_archive
 from playrunner.training.kube.ending import await_gone
-from playrunner.training.kube.job_spec.command import CODE, FILES, START
+from playrunner.training.kube.job_spec.command import CODE, START
 from playrunner.training.kube.job_spec.names import ID
-from playrunner.training.kube.job_spec.pod import CONTAINER
 from playrunner.training.kube.launchers.kind import Status
+from playrunner.training.kube.one_off.job_pod import OneOffJob, job_pod
 from playrunner.training.kube.runs.follow import Follower
 from playrunner.training.kube.runs.run_view import ClusterRun, again
 from playrunner.training.kube.session import ClusterSession, ClusterSettings
@@ -38,16 +37,6 @@ from playrunner.training.screen.screen import LiveLine
 RESULT = "result "  # how the line with the outcome begins
 GONE_SECONDS = 120.0
 _FAILED = 2
-
-
-@dataclass(frozen=True)
-class OneOffJob:
-    id: str  # the same for the same work, so that it is found again
-    title: str
-    words: tuple[str, ...]  # what Python is to run
-    environment: Mapping[str, str] = field(default_factory=dict)
-    service_account: str = ""
-    role_arn: str = ""  # which the service account is to have
 
 
 class OutputListener:
@@ -86,7 +75,7 @@ def submit(job: OneOffJob, session: ClusterSession, options: Options) -> tuple[i
             f"{job.title} is already running as job {run.namespace}/{run.run_id}; it is followed"
         )
     else:
-        code = _submit(job, session, options)
+        code = start(job, session, options)
         if code or options.check:
             return code, {"state": "failed" if code else "checked"}
     return _followed(job, run, session, line, options)
@@ -172,45 +161,16 @@ def variables(job: OneOffJob, session: ClusterSession) -> dict[str, Any]:
         "binaries": {CODE: base64.b64encode(archive.read_bytes()).decode()} if packed else {},
         "pod": {
             "metadata": {"labels": labels, "annotations": {"sidecar.istio.io/inject": "false"}},
-            "spec": _pod(job, session.settings),
+            "spec": job_pod(job, session),
         },
     }
 
 
-def _pod(job: OneOffJob, settings: ClusterSettings) -> dict[str, Any]:
-    environment = {
-        **job.environment,
-        **({"TRAINER_CODE": f"{FILES}/{CODE}"} if settings.code == "configmap" else {}),
-    }
-    container = {
-        "name": CONTAINER,
-        "image": settings.image,
-        "imagePullPolicy": settings.pull_policy,
-        "command": [settings.python, "-u", f"{FILES}/{START}"],
-        "args": ["--alone", *job.words],
-        "env": [{"name": name, "value": value} for name, value in sorted(environment.items())],
-        "volumeMounts": [
-            {"name": "files", "mountPath": FILES, "readOnly": True},
-            {"name": "data", "mountPath": settings.mount},
-        ],
-    }
-    spec = {
-        "restartPolicy": "Never",
-        "terminationGracePeriodSeconds": 5,
-        "containers": [container],
-        "serviceAccountName": job.service_account or settings.service_account,
-        "nodeSelector": settings.node_selector,
-        # It needs no device, so it may stand on any node that has one.
-        "tolerations": [{"operator": "Exists", "effect": "NoSchedule"}],
-        "volumes": [
-            {"name": "files", "configMap": {"name": job.id}},
-            {"name": "data", "persistentVolumeClaim": {"claimName": settings.claim}},
-        ],
-    }
-    return {name: value for name, value in spec.items() if value not in ("", {}, [])}
+def pods_of(job: OneOffJob, session: ClusterSession) -> list[dict[str, Any]]:
+    return list(again(session.kube, _as_run(job, session.settings)).pods)
 
 
-def _submit(job: OneOffJob, session: ClusterSession, options: Options) -> int:
+def start(job: OneOffJob, session: ClusterSession, options: Options) -> int:
     settings = replace(options, extra_vars=(), limit="", json=False, quiet=options.json)
     return run_plays(
         [role_play("training", "localhost", "one_off_job")],

@@ -19,6 +19,7 @@ from playrunner.training.kube.runs.give_up import GiveUpPolicy
 from playrunner.training.kube.runs.log_tails import Tails
 from playrunner.training.kube.runs.rank0 import rank_of
 from playrunner.training.kube.runs.run_view import ClusterRun, resource_of
+from playrunner.training.runs.notices import Notices
 from playrunner.training.runs.record import Record, parse_metrics
 from playrunner.training.screen.screen import LiveLine
 
@@ -45,6 +46,7 @@ class RecordingListener:
     def __init__(self, record: Record, line: LiveLine) -> None:
         self.record, self.live, self.trains, self._said = record, line, False, ""
         self._begun = time.monotonic()
+        self._notices = Notices()
 
     def begins(self, pod: str, first: bool) -> None:
         if first:
@@ -52,6 +54,8 @@ class RecordingListener:
 
     def line(self, pod: str, text: str) -> None:
         self.record.write_log(pod, text + "\n")
+        for notice in self._notices.of(pod, text):
+            self.live.say(notice)
         record = metrics_in(text)
         if record:
             self.trains = True
@@ -118,6 +122,8 @@ class Follower:
                         self._take(event.collection.resource, event.thing, event.gone)
                     if not self._hear():
                         self.listener.idle(list(self.pods.values()))
+                        if self.nodes:
+                            self.nodes.idle()
                         self._given_up = (
                             self.give_up.judge(self.job, list(self.pods.values()))
                             if self.give_up

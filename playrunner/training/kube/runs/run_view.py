@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from playrunner.kube.client.client import Kube
+from playrunner.kube.client.optional import if_allowed
 from playrunner.kube.client.resource import Resource
 from playrunner.kube.watch.explain import EVENTS, PODS
 from playrunner.text.answers import BadAnswer, Shape, document, fitting
@@ -135,7 +136,7 @@ def events_of(kube: Kube, run: ClusterRun) -> list[Thing]:
     """What was said about the job and its pods, oldest first."""
     named = [
         event
-        for event in kube.listing(EVENTS, run.namespace).items
+        for event in if_allowed(lambda: kube.listing(EVENTS, run.namespace).items, [])
         if str((event.get("involvedObject") or {}).get("name", "")).startswith(run.run_id)
     ]
     return sorted(named, key=said_at)
@@ -154,7 +155,7 @@ def _there(kube: Kube, namespace: str, selector: str) -> list[ClusterRun]:
     runs = []
     for kind in KINDS.values():
         resource = resource_of(kube, kind)
-        for job in kube.listing(resource, namespace, selector).items if resource else ():
+        for job in _jobs(kube, resource, namespace, selector) if resource else ():
             annotation = (job["metadata"].get("annotations") or {}).get(SUMMARY)
             summary = _summary(annotation) if annotation else {}
             if summary.get("launcher") == kind.name:  # one resource may be several launchers'
@@ -163,6 +164,11 @@ def _there(kube: Kube, namespace: str, selector: str) -> list[ClusterRun]:
                 )
                 runs.append(ClusterRun(run.summary, _status(run), job, tuple(pods_of(kube, run))))
     return runs
+
+
+def _jobs(kube: Kube, resource: Resource, namespace: str, selector: str) -> list[Thing]:
+    """None of a kind that the user may not see: a run of it is not the user's."""
+    return if_allowed(lambda: kube.listing(resource, namespace, selector).items, [])
 
 
 def _summary(annotation: str) -> dict[str, Any]:

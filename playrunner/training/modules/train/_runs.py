@@ -85,6 +85,17 @@ def checkpoints(folder: str) -> list[str]:
     return sorted(whole, key=lambda name: int("".join(filter(str.isdigit, name)) or 0))
 
 
+def checkpoint_bytes(folder: str) -> dict[str, int]:
+    """The size of each complete checkpoint, by what its own list of files says."""
+    sizes = {}
+    for name in checkpoints(folder):
+        marker = read_json(os.path.join(folder, "output", "checkpoints", name, "complete.json"))
+        files = marker.get("files")
+        listed = files.values() if isinstance(files, dict) else ()
+        sizes[name] = sum(file[0] for file in listed if file and isinstance(file[0], int))
+    return sizes
+
+
 def note_ended(folder: str, host: str, started: dict[str, str]) -> None:
     """Write down which processes are about to be ended: pid to the time it started."""
     with open(os.path.join(folder, "nodes", host, _ENDED_FILE), "w") as file:

@@ -26,4 +26,6 @@ class StartOrder:
     join_seconds: float  # for all nodes to have started
     grace_seconds: float  # for the processes to save and end
     elastic_min: int  # the least nodes of an elastic run; 0 where their number is fixed
+    max_restarts: int = 0  # of the whole run, after a process has failed
+    restarts_per_hour: int = 6
     commands: list[dict[str, Any]] = field(default_factory=list)  # argv, environment, label

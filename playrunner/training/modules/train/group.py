@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
+_OF_EARLIER_LAUNCH = (
+    "keeper.json",
+    "lease",
+    "gate.json",
+    "go",
+    "ended.json",
+    "stop",
+    "guard.jsonl",
+)
 _START_SECONDS = 30.0  # a supervisor reports after 0.1 s; on a node that swaps it may take longer
 
 
@@ -78,7 +87,15 @@ class Group(Module):
 
         folder = os.path.join(self._folder(), "nodes", self.host)
         os.makedirs(folder, exist_ok=True)
-        for name in ("keeper.json", "lease", "gate.json", "go", "ended.json", "stop"):
+        for name in (
+            "keeper.json",
+            "lease",
+            "gate.json",
+            "go",
+            "ended.json",
+            "stop",
+            "guard.jsonl",
+        ):
             if os.path.exists(os.path.join(folder, name)):
                 os.unlink(os.path.join(folder, name))
         draft = os.path.join(folder, f".start.{os.getpid()}")

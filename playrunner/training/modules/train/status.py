@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 _TAIL_BYTES = 65536
+_ALERTS = 5  # of each node that are shown
 
 
 class Status(Probe):
@@ -29,8 +30,10 @@ class Status(Probe):
                 "keeper": dict,
                 "metrics": [dict],
                 "checkpoints": [str],
+                "checkpoint_bytes": dict,
                 "processes": int,
                 "log_bytes": int,
+                "guard": [dict],
             }
         ]
     }
@@ -57,19 +60,33 @@ class Status(Probe):
                         os.path.join(folder, "output", "metrics.jsonl"), self.metrics
                     ),
                     "checkpoints": _runs.checkpoints(folder),
+                    "checkpoint_bytes": _runs.checkpoint_bytes(folder),
                     "log_bytes": os.path.getsize(log) if os.path.exists(log) else 0,
+                    "guard": last_alerts(os.path.join(folder, "nodes", self.host, "guard.jsonl")),
                     "processes": len(_runs.marked(run["keeper"].get("mark", ""))),
                 }
             )
         return {"runs": runs}
 
 
+def last_alerts(path: str) -> list[dict[str, Any]]:
+    """What the guard of this node's ranks saw last, since the run was launched."""
+    alerts = [record for record in _records(path, _TAIL_BYTES) if "kind" in record]
+    return alerts[-_ALERTS:]
+
+
 def last_metrics(path: str, count: int) -> list[dict[str, Any]]:
     """The last lines of a metrics file that hold a loss."""
+    records = _records(path, _TAIL_BYTES * max(1, count // 100))
+    return [record for record in records if "loss" in record][-count:]
+
+
+def _records(path: str, tail: int) -> list[dict[str, Any]]:
+    """The JSON objects in the last bytes of a file, one in each line."""
     try:
         with open(path, "rb") as file:
             file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - _TAIL_BYTES * max(1, count // 100)))
+            file.seek(max(0, file.tell() - tail))
             lines = file.read().splitlines()
     except OSError:
         return []
@@ -79,6 +96,6 @@ def last_metrics(path: str, count: int) -> list[dict[str, Any]]:
             record = json.loads(line)
         except ValueError:
             continue  # the first one is cut, the last one may be being written
-        if isinstance(record, dict) and "loss" in record:
+        if isinstance(record, dict):
             records.append(record)
-    return records[-count:]
+    return records

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from playrunner.training.kube.launchers.kind import Status
-from playrunner.training.kube.runs.bad_nodes import suspects
 from playrunner.training.kube.runs.give_up import not_watched
 from playrunner.training.kube.runs.run_view import ClusterRun
 
@@ -82,16 +81,3 @@ def test_what_the_cluster_itself_looks_after_is_left_to_it() -> None:
         not_watched(run("job"), {}, [pod("run-0", phase="Failed"), pod("run-1", phase="Failed")])
         is None
     )
-
-
-def test_a_node_whose_pod_restarted_twice_is_suspect_and_one_that_failed_in_turn_is_not() -> None:
-    pods = [
-        pod("run-0", "good", restarts=1, ended="2026-01-01T00:00:10Z"),
-        pod("run-1", "bad", restarts=2, ended="2026-01-01T00:00:05Z"),
-    ]
-    (found,) = suspects(pods)
-    assert (found.node, found.pod, found.times) == ("bad", "run-1", 2)
-    assert "invoke nodes.quarantine bad" in found.advice(run()) and "OOMKilled" in found.advice(
-        run()
-    )
-    assert suspects([pod("run-0", restarts=1, ended="2026-01-01T00:00:10Z")]) == []

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.training.kube.runs.bad_nodes import Failure, culprits, failures_of
+from playrunner.training.diagnosis.blame import End, culprits
+from playrunner.training.kube.runs.bad_nodes import ends_of
 from playrunner.training.kube.runs.repeated_steps import Setback, setbacks, setbacks_text
 
 
@@ -26,23 +27,23 @@ def test_a_run_that_only_went_forward_lost_nothing() -> None:
 
 
 def test_whoever_fails_right_after_another_node_is_not_blamed() -> None:
-    first, follower = Failure("a", "p-0", 100.0, "OOMKilled"), Failure("b", "p-1", 110.0, "Error")
-    later = Failure("b", "p-1", 200.0, "Error")
+    first, follower = End("a", "p-0", 100.0), End("b", "p-1", 110.0)
+    later = End("b", "p-1", 200.0)
     assert culprits([later, follower, first]) == [first, later]
 
 
 def test_a_node_that_fails_twice_in_a_row_is_blamed_for_both() -> None:
     twice = [
-        Failure("a", "p-0", 100.0, "OOMKilled", "life-1"),
-        Failure("a", "p-0", 100.0, "OOMKilled", "life-2"),
+        End("a", "p-0", 100.0, container="life-1"),
+        End("a", "p-0", 100.0, container="life-2"),
     ]
     assert culprits(twice) == twice
 
 
 def test_a_pod_that_was_told_to_go_has_not_failed() -> None:
-    assert failures_of(_pod(137, "OOMKilled"))[0].why == "OOMKilled (exit code 137)"
-    assert failures_of(_pod(143, "Error")) == []
-    assert failures_of(_pod(137, "OOMKilled", deletionTimestamp="2026-01-01T00:00:00Z")) == []
+    assert ends_of(_pod(137, "OOMKilled"))[0].text == "OOMKilled (exit code 137)"
+    assert ends_of(_pod(143, "Error")) == []
+    assert ends_of(_pod(137, "OOMKilled", deletionTimestamp="2026-01-01T00:00:00Z")) == []
 
 
 def _pod(code: int, reason: str, **meta: str) -> dict[str, Any]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from playrunner.training.kube.job_spec.render import variables
 from playrunner.training.kube.session import ClusterSettings
 from tests.support.launch.rendered import (
     ID,
@@ -75,15 +73,18 @@ def test_a_volcano_job_is_a_gang_of_one_task_per_replica() -> None:
     ]
 
 
-def test_its_pods_get_all_neuron_devices_and_cards_of_a_node_and_no_cores() -> None:
+def test_its_pods_get_all_neuron_devices_and_cards_of_a_node_and_are_guaranteed() -> None:
     pod = rendered(planned("vcjob", "bert-large", trainium(), 2))["Job"]["spec"]["tasks"][1][
         "template"
     ]
-    assert container(pod)["resources"]["limits"] == {
+    resources = container(pod)["resources"]
+    assert resources["limits"] == {
+        "cpu": "115",
+        "memory": "460Gi",
         "aws.amazon.com/neuron": "16",
         "vpc.amazonaws.com/efa": "8",
     }
-    assert "cpu" not in container(pod)["resources"]["requests"]
+    assert resources["requests"] == resources["limits"]
     assert pod["spec"]["nodeSelector"] == {"node.kubernetes.io/instance-type": "trn1.32xlarge"}
     assert pod["spec"]["restartPolicy"] == "Never"
     assert pod["metadata"]["annotations"] == {"sidecar.istio.io/inject": "false"}
@@ -116,11 +117,11 @@ def test_trainium_gets_its_variables_and_a_cache_for_each_replica() -> None:
         "NEURON_RT_RESET_CORES": "1",
         "XLA_TRANSFER_SEED_ASYNC": "1",
         "XLA_DOWNCAST_BF16": "1",
-        "NEURON_CC_FLAGS": "--cache_dir=/data/neuron_cache/bert-large_1",
+        "NEURON_CC_FLAGS": "--cache_dir=/data/neuron_cache/bert-large_1 --model-type=transformer",
         "TRANSFORMERS_CACHE": "/data/transformers_cache/bert-large_1",
     }
     assert {name: found.get(name) for name in wanted} == wanted
-    assert environment(tasks[0]["template"])["NEURON_CC_FLAGS"].endswith("bert-large_0")
+    assert environment(tasks[0]["template"])["NEURON_CC_FLAGS"].split()[0].endswith("bert-large_0")
 
 
 def test_thirty_two_processes_meet_under_the_run_s_own_id() -> None:
@@ -198,7 +199,12 @@ def test_fsdp_on_gpus_gets_whole_nodes_and_the_flight_recorder() -> None:
     assert (
         resources["requests"]
         == resources["limits"]
-        == {"nvidia.com/gpu": "8", "vpc.amazonaws.com/efa": "4"}
+        == {
+            "cpu": "86",
+            "memory": "1036Gi",
+            "nvidia.com/gpu": "8",
+            "vpc.amazonaws.com/efa": "4",
+        }
     )
     found = environment(template)
     wanted = {
@@ -236,7 +242,11 @@ def test_an_elastic_job_leaves_the_first_four_flags_to_its_controller() -> None:
         word.startswith(("--nnodes", "--rdzv_id", "--rdzv_endpoint", "--rdzv_backend"))
         for word in words
     )
-    assert container(worker["template"])["resources"]["limits"] == {"nvidia.com/gpu": "1"}
+    assert container(worker["template"])["resources"]["limits"] == {
+        "cpu": "3",
+        "memory": "14Gi",
+        "nvidia.com/gpu": "1",
+    }
 
 
 def test_without_etcd_an_elastic_job_meets_at_its_first_worker() -> None:
@@ -257,33 +267,3 @@ def test_a_plain_job_is_indexed_and_brings_the_names_its_pods_meet_under() -> No
     service = objects["Service"]["spec"]
     assert (service["clusterIP"], service["publishNotReadyAddresses"]) == ("None", True)
     assert service["selector"].items() <= pod["metadata"]["labels"].items()
-
-
-def test_a_deepspeed_job_brings_keys_of_its_own_that_no_other_object_holds() -> None:
-    job = planned("deepspeedjob", "gpt2-micro-smoke", cpus(), 2)
-    objects, again = rendered(job), variables(job)["ssh_keys"]
-    spec = objects["Job"]["spec"]
-    assert (objects["Job"]["apiVersion"], spec["completionMode"], spec["completions"]) == (
-        "batch/v1",
-        "Indexed",
-        2,
-    )
-    pod = spec["template"]
-    volume = next(one for one in pod["spec"]["volumes"] if one["name"] == "keys")
-    assert volume["secret"] == {"secretName": f"{ID}-ssh", "defaultMode": 0o600}
-    assert {"name": "keys", "mountPath": "/etc/playrunner-ssh", "readOnly": True} in container(pod)[
-        "volumeMounts"
-    ]
-    assert container(pod)["args"][:6] == [
-        "--over-ssh",
-        f"--name={ID}",
-        "--nodes=2",
-        "--slots=1",
-        "--port=29500",
-        "--keys=/etc/playrunner-ssh",
-    ]
-    assert objects["Service"]["spec"]["clusterIP"] == "None" and pod["spec"]["subdomain"] == ID
-    made = variables(job)["ssh_keys"]
-    assert sorted(made) == ["host_key", "host_key.pub", "key", "key.pub"]
-    assert set(made.values()).isdisjoint(again.values()), "keys were used twice"
-    assert "PRIVATE KEY" in made["key"] and "PRIVATE KEY" not in json.dumps(objects)

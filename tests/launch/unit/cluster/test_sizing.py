@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from playrunner.training.kube.job_spec.names import new_id
@@ -35,12 +37,14 @@ def test_gpus_and_cards_are_counted_from_the_nodes(kind: str, gpus: int, efa: in
     }
 
 
-def test_the_largest_machines_get_huge_pages_and_the_cores_these_need_beside_them() -> None:
+def test_huge_pages_are_asked_for_where_libfabric_may_use_them_and_only_there() -> None:
     offered = node("a", "p5.48xlarge", nvidia_com__gpu=8.0, vpc_amazonaws_com__efa=32.0, cpu=192.0)
     offered.has["hugepages-2Mi"] = offered.free["hugepages-2Mi"] = 5128 * 2.0**20
     share = share_of(LLAMA, [offered], SETTINGS, RequestedNodes(1, 1))
+    assert "hugepages-2Mi" not in dict(share.resources)
+    used = replace(SETTINGS, huge_pages=True)
+    share = share_of(LLAMA, [offered], used, RequestedNodes(1, 1))
     assert dict(share.resources)["hugepages-2Mi"] == "5120Mi"
-    assert dict(share.requests) == {"cpu": "8"}
 
 
 @pytest.mark.parametrize(
@@ -53,8 +57,11 @@ def test_a_process_for_every_neuron_core(kind: str, processes: int) -> None:
     assert (share.device, share.processes) == ("neuron", processes)
 
 
-def test_shared_memory_is_half_of_the_node_s() -> None:
-    assert share_of(CPU, [node("a", memory=64 * GIB)], SETTINGS, RequestedNodes(1, 1)).shm_gib == 32
+def test_shared_memory_is_half_of_the_node_s_and_within_what_the_pod_may_have() -> None:
+    large = node("a", "g4dn.xlarge", nvidia_com__gpu=1.0, memory=64 * GIB)
+    assert share_of(LLAMA, [large], SETTINGS, RequestedNodes(1, 1)).shm_gib == 32
+    on_cpus = share_of(CPU, [node("a", memory=64 * GIB)], SETTINGS, RequestedNodes(1, 1))
+    assert f"{on_cpus.shm_gib}Gi" == "6Gi" and dict(on_cpus.limits) == {"memory": "6152Mi"}
 
 
 def test_a_job_that_does_not_fit_is_refused_with_the_numbers() -> None:
@@ -94,8 +101,6 @@ def test_nodes_that_are_still_to_come_count_by_the_instance_table() -> None:
 
 
 def test_tainted_and_cordoned_nodes_do_not_count() -> None:
-    from dataclasses import replace
-
     offered = [
         node("a"),
         replace(node("b"), taints=(("reserved", "", "NoSchedule"),)),

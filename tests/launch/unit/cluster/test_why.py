@@ -66,6 +66,17 @@ def test_a_run_that_gets_on_is_left_in_peace() -> None:
     )
 
 
+def test_a_run_that_begins_again_and_again_from_one_checkpoint_is_told_so() -> None:
+    start = "[0] checkpoint: resuming from step-00000000 in /data/runs/run/output/checkpoints"
+    wrong = "[0] RuntimeError: Missing key in checkpoint state_dict: optimizer.wte.step"
+    looping = facts(state="running", logs={"run-hpz-0": [start, wrong] * 3})
+    cause = likeliest(looping)
+    assert "3 starts in a row from step-00000000" in cause.title and wrong in cause.evidence
+    assert "invoke train.logs --name run --host run-hpz-0" in cause.next_command
+    resized = facts(state="running", logs={"run-hpz-0": [start, start]})
+    assert "loop" not in likeliest(resized).title
+
+
 def test_ranks_that_were_asked_to_meet_again_have_not_refused_anything() -> None:
     metrics = [
         {"step": at, "loss": 1.0, "time": NOW - 40 + 2 * at, "step_seconds": 2.0}

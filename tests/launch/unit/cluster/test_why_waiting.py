@@ -109,3 +109,17 @@ def test_a_job_that_nobody_looks_at_points_to_its_operator() -> None:
         cause = likeliest(facts(launcher, job={"metadata": {"name": "run-hpz"}}))
         assert "its operator does not run" in cause.title
         assert f"kubectl get pods -n {namespace}" in cause.next_command
+
+
+def test_pods_that_a_standard_refuses_are_told_in_its_words_and_nothing_else_is_blamed() -> None:
+    said = event(
+        "FailedCreate",
+        'Error creating: pods "run-hpz-0-x" is forbidden: violates PodSecurity "restricted:latest":'
+        " runAsNonRoot != true",
+        "run-hpz",
+    )
+    found = causes(facts(launcher="vcjob", job={"metadata": {"name": "run-hpz"}}, events=[said]))
+    assert "Pod Security standard does not let its pods be made" in found[0].title
+    assert 'violates PodSecurity "restricted:latest"' in found[0].evidence[0]
+    assert not any("operator does not run" in one.title for one in found)
+    assert not any("gang" in one.title for one in found)

@@ -7,6 +7,7 @@ import threading
 import time
 import traceback
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 from playrunner.sandbox.kube.controllers.framework.client import ApiError, Unreachable
@@ -90,6 +91,16 @@ class PodWorker:
         history = self.history(name)
         if history.run is not None:
             history.run.kill(reason)
+
+    def end_with(self, name: str, line: str) -> None:
+        """As a program that prints what is wrong and ends."""
+        history = self.history(name)
+        place = self.log_of(history, False)
+        if history.run is not None and place is not None:
+            moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+            with place.open("ab") as file:
+                file.write(f"{moment} {line}\n".encode())
+            history.run.kill("Error")
 
     def history(self, name: str) -> ContainerHistory:
         return next(

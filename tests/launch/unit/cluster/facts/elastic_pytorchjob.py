@@ -47,7 +47,6 @@ def rows(job: ClusterJob) -> list[Row]:
         # and the job not be elastic.
         *meeting(POD, "1:64", 8, f"{ID}-worker-0:29500", "6.2 fsdp command", restarts=100),
         *device(POD, nvidia_com__gpu="8", vpc_amazonaws_com__efa="4"),
-        (f"{POD}.spec.containers.pytorch.resources.requests.cpu", ABSENT, "6.2 resources"),
         *tolerated(POD, "nvidia.com/gpu", "2 taint"),
         (
             f"{POD}.spec.nodeSelector.node.kubernetes.io/instance-type",
@@ -165,13 +164,13 @@ def on_the_largest(job: ClusterJob) -> list[Row]:
             "24",
             "ours: 192 cores for 8 processes",
         ),
-        f"{resources}.requests.cpu": (
-            "8",
-            "13.3 huge pages; ours: they may only be asked for beside cores or memory",
-        ),
     }
     pages: list[Row] = [
-        (f"{resources}.{side}.hugepages-2Mi", "5120Mi", "13.3 huge pages")
+        (
+            f"{resources}.{side}.hugepages-2Mi",
+            ABSENT,
+            "13.3 huge pages; ours: libfabric is told not to use them (FI_EFA_USE_HUGE_PAGE)",
+        )
         for side in ("requests", "limits")
     ]
     return [*((path, *other.get(path, (value, fact))) for path, value, fact in rows(job)), *pages]

@@ -55,7 +55,7 @@ def _replica(path: str, job: ClusterJob) -> list[Row]:
             ABSENT,
             "6.2 cpu node_rank; ours: the rendezvous gives ranks",
         ),
-        (f"{template}.spec.containers.pytorch.resources.requests.cpu", "2", "13.3 m5.large"),
+        (f"{template}.spec.containers.pytorch.resources.requests.cpu", "1800m", "13.3 m5.large"),
         (
             f"{template}.spec.nodeSelector.node.kubernetes.io/instance-type",
             "m5.large",

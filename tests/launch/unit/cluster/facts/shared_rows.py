@@ -114,6 +114,29 @@ def pod(path: str, job: ClusterJob, mount: str = "/data", claim: str = "") -> li
         ),
         (f"{near}.topologyKey", "kubernetes.io/hostname", "ours: --nodes 2 means two nodes"),
         *_spoken(f"{container}.env"),
+        (
+            f"{spec}.securityContext.seccompProfile.type",
+            "RuntimeDefault",
+            "ours: what the Pod Security Standards ask of every pod",
+        ),
+        (
+            f"{container}.securityContext.allowPrivilegeEscalation",
+            False,
+            "ours: what the Pod Security Standards ask of every pod",
+        ),
+        *size(path, job),
+    ]
+
+
+def size(path: str, job: ClusterJob) -> list[Row]:
+    """Cores and memory, as test_pod_size has them; those of the CPU guide have a fact."""
+    fact = "6.3 no cores; ours: without memory a pod is the first that its node evicts"
+    share = job.share
+    return [
+        (f"{path}.spec.containers.pytorch.resources.{side}.{name}", value, fact)
+        for side, amounts in (("requests", share.requests), ("limits", share.limits))
+        for name, value in amounts
+        if (side, name, share.device) != ("requests", "cpu", "cpu")
     ]
 
 
@@ -189,6 +212,7 @@ def _spoken(env: str) -> list[Row]:
         ),
         (f"{env}.LOGLEVEL", "INFO", f"6.2 env LOGLEVEL; {rank0}"),
         (f"{env}.TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "[${rank}] ", rank0),
+        (f"{env}.TRAINER_LAUNCH", ID, "ours: a checkpoint names the launch that wrote it"),
         (f"{env}.TRAINER_METRICS", "log", "ours: metrics are read from the log"),
         (
             f"{env}.TRAINER_SIGNAL_SECONDS",

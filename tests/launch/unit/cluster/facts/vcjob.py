@@ -56,8 +56,6 @@ def _task(path: str, job: ClusterJob, at: int, kind: str, cards: str) -> list[Ro
             "6.3 role; ours: lines have a prefix of their own",
         ),
         *device(template, "6.3 devices", aws_amazon_com__neuron="16", vpc_amazonaws_com__efa=cards),
-        (f"{template}.spec.containers.pytorch.resources.requests.cpu", ABSENT, "6.3 no cores"),
-        (f"{template}.spec.containers.pytorch.resources.requests.memory", ABSENT, "6.3 no cores"),
         *tolerated(
             template,
             "aws.amazon.com/neuron",
@@ -96,7 +94,9 @@ def _environment(path: str, at: int) -> list[Row]:
         "NEURON_RT_RESET_CORES": "1",
         "XLA_TRANSFER_SEED_ASYNC": "1",
         "XLA_DOWNCAST_BF16": "1",
-        "NEURON_CC_FLAGS": f"--cache_dir=/data/neuron_cache/bert-large_{at}",
+        "NEURON_CC_FLAGS": (
+            f"--cache_dir=/data/neuron_cache/bert-large_{at} --model-type=transformer"
+        ),
         "TRANSFORMERS_CACHE": f"/data/transformers_cache/bert-large_{at}",
     }.items():
         found += values(path, f"6.3 env {name}", **{name: value})

@@ -1,0 +1,41 @@
+"""aws.capacity_reservation: where a reservation of machines is, and whether it can be used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from playrunner.hostside.module import Failed, Probe
+
+if TYPE_CHECKING:
+    from playrunner.run.context import Context
+
+_USABLE = ("active", "scheduled", "pending", "payment-pending", "assessing")
+
+
+class CapacityReservation(Probe):
+    """A capacity reservation, or a capacity block; its zone decides where its machines are."""
+
+    in_background: ClassVar[bool] = True
+
+    id: str  # as cr-0123456789abcdef0
+    instance_type: str = ""  # the type that it must be of
+
+    def look(self, ctx: Context) -> dict[str, Any]:
+        answer = ctx.aws.read(
+            "ec2",
+            "describe_capacity_reservations",
+            missing=("InvalidCapacityReservationId.NotFound",),
+            CapacityReservationIds=[self.id],
+        )
+        found = (answer or {}).get("CapacityReservations") or ()
+        if not found:
+            raise Failed(f"there is no capacity reservation {self.id} in {ctx.aws.region}")
+        reservation = dict(found[0])
+        if self.instance_type and reservation["InstanceType"] != self.instance_type:
+            raise Failed(
+                f"{self.id} is a reservation of {reservation['InstanceType']}, not of"
+                f" {self.instance_type}: instance_types must name its type"
+            )
+        if reservation["State"] not in _USABLE:
+            raise Failed(f"the capacity reservation {self.id} is {reservation['State']}")
+        return reservation

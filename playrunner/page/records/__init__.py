@@ -1,0 +1,1 @@
+"""Readers of what is recorded on this machine; they write nothing."""

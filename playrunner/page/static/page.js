@@ -1,0 +1,119 @@
+"use strict";
+// Curves: drawn once from all points, then extended by what the server sends.
+(() => {
+  const section = document.getElementById("curves");
+  if (!section || !window.Plotly) return;
+  const palette = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d00", "#999999"];
+  const dashes = ["solid", "dash", "dot", "dashdot"];
+  const beside = { loss: ["eval_loss"] };
+  const most = 4000;
+  const byId = (name) => document.getElementById(name);
+  const smoothing = byId("smoothing"), log = byId("log"), axis = byId("axis");
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
+  let runs = [];
+
+  const smoothed = (values, weight) => {
+    if (!weight) return values;
+    let mean = 0, count = 0;
+    return values.map((value) => {
+      mean = mean * weight + value * (1 - weight);
+      count += 1;
+      return mean / (1 - Math.pow(weight, count)); // else the first points lean towards 0
+    });
+  };
+
+  const positions = (points) =>
+    axis.value === "t" ? points.t.map((at) => (at === null ? null : new Date(at * 1000))) : points.x;
+
+  const traces = (name) => runs.flatMap((run, number) =>
+    [name, ...(beside[name] || [])].filter((each) => run.series[each]).flatMap((each, part) => {
+      const points = run.series[each], weight = part ? 0 : Number(smoothing.value);
+      const colour = palette[number % palette.length], x = positions(points);
+      const line = { color: colour, width: 2, dash: part ? "dot" : dashes[Math.floor(number / palette.length) % 4] };
+      const label = part ? `${run.name} (evaluation)` : run.name;
+      const drawn = { x, y: smoothed(points.y, weight), name: label, mode: points.x.length > 1 ? "lines" : "lines+markers", line };
+      const raw = { x, y: points.y, name: label, mode: "lines", opacity: 0.25, hoverinfo: "skip", showlegend: false, line: { ...line, width: 1 } };
+      return weight ? [raw, drawn] : [drawn];
+    }));
+
+  const marked = () => {
+    if (runs.length !== 1 || axis.value === "t") return { shapes: [], annotations: [] };
+    const shown = runs[0].marks.filter((mark) => mark.kind !== "checkpoint").slice(-20);
+    return {
+      shapes: shown.map((mark) => ({ type: "line", x0: mark.step, x1: mark.step, yref: "paper", y0: 0, y1: 1, line: { width: 1, dash: "dash", color: mark.kind === "phase" ? "#999999" : "#d55e00" } })),
+      annotations: shown.map((mark) => ({ x: mark.step, yref: "paper", y: 1, text: mark.kind, showarrow: false, font: { size: 10 }, textangle: -90, xanchor: "right", yanchor: "top" })),
+    };
+  };
+
+  const layout = (name) => {
+    const style = getComputedStyle(document.documentElement);
+    const line = style.getPropertyValue("--line").trim(), text = style.getPropertyValue("--quiet").trim();
+    return {
+      margin: { l: 56, r: 12, t: 8, b: 36 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      font: { color: text, size: 12 }, showlegend: runs.length > 1, legend: { orientation: "h" }, hovermode: "x unified",
+      xaxis: { gridcolor: line, zeroline: false, title: { text: axis.value === "t" ? "" : "step" } },
+      yaxis: { gridcolor: line, zeroline: false, type: log.checked ? "log" : "linear", exponentformat: name === "lr" ? "e" : "SI" },
+      hoverlabel: { bgcolor: style.getPropertyValue("--raised").trim() }, ...marked(),
+    };
+  };
+
+  const figures = [...document.querySelectorAll(".chart")];
+  const draw = () => {
+    figures.forEach((figure) => {
+      const data = traces(figure.dataset.series), plot = figure.querySelector(".plot");
+      figure.hidden = !data.length;
+      if (!data.length) return;
+      Plotly.react(plot, data, layout(figure.dataset.series), { responsive: true, displaylogo: false, displayModeBar: false });
+      const last = data[data.length - 1].y;
+      plot.setAttribute("aria-label", `${figure.querySelector("figcaption").textContent}: ${last.length} points, from ${last[0]} to ${last[last.length - 1]}`);
+      plot.dataset.points = String(last.length);
+    });
+    const any = figures.some((figure) => !figure.hidden);
+    document.querySelector(".controls").hidden = !any;
+    byId("no-points").hidden = any;
+  };
+
+  let waiting = false;
+  const drawSoon = () => {
+    if (waiting) return;
+    waiting = true;
+    window.setTimeout(() => { waiting = false; draw(); }, calm.matches ? 2000 : 200);
+  };
+
+  const load = async () => {
+    const answer = await fetch(section.dataset.curves);
+    if (!answer.ok) return;
+    runs = await answer.json();
+    draw();
+  };
+
+  const add = (news) => {
+    const run = runs.find((each) => each.name === news.name);
+    if (!run) return;
+    Object.entries(news.series).forEach(([name, points]) => {
+      const known = (run.series[name] ||= { x: [], t: [], y: [] });
+      ["x", "t", "y"].forEach((part) => known[part].push(...points[part]));
+    });
+    if (Object.values(run.series).some((points) => points.x.length > most)) load(); // thinned by the server
+    else drawSoon();
+  };
+
+  const listen = () => {
+    if (!section.dataset.events || runs.length !== 1) return;
+    const events = new EventSource(`${section.dataset.events}?from=${runs[0].count}&generation=${runs[0].generation}`);
+    events.addEventListener("points", (event) => add(JSON.parse(event.data)));
+    events.addEventListener("reset", load);
+    events.addEventListener("facts", (event) => Object.entries(JSON.parse(event.data)).forEach(([name, value]) => {
+      const shown = document.querySelector(`[data-fact="${CSS.escape(name)}"]`);
+      if (shown) shown.textContent = value;
+    }));
+    // The browser would come back with the count of the first time, and get points twice.
+    events.onerror = () => { events.close(); window.setTimeout(() => load().then(listen, listen), 3000); };
+  };
+
+  [smoothing, log, axis].forEach((control) => control.addEventListener("input", drawSoon));
+  dark.addEventListener("change", draw);
+  const kept = byId("curve-data");
+  if (kept) { runs = JSON.parse(kept.textContent); draw(); } else load().then(listen);
+})();

@@ -1,0 +1,123 @@
+"""The page of another host, such as the jump host, forwarded to this machine over SSH."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import threading
+import webbrowser
+from urllib.parse import SplitResult, urlsplit
+
+from playrunner.errors import BadInput, PlayrunnerError
+from playrunner.options import Options
+from playrunner.output.json_output import print_json
+from playrunner.page.server import PageSettings
+from playrunner.project import install_extra
+from playrunner.run.run import open_inventory
+from playrunner.ssh.connection import Channel
+from playrunner.ssh.fleet import Fleet
+from playrunner.ssh.port_forward import LOOPBACK, PortForward
+from playrunner.text.documents import json_object
+from playrunner.training.node_shell import in_shell
+
+START_SECONDS = 60.0
+_MOST_BYTES = 65536
+
+
+class PageFailed(PlayrunnerError):
+    """The page does not run on the host."""
+
+    exit_code = 6
+
+
+def serve_via(host: str, settings: PageSettings, options: Options) -> int:
+    """Until Ctrl-C; the page on the host ends with the connection."""
+    inventory = open_inventory(options)
+    if host not in inventory.hosts:
+        raise BadInput(f'--via: the inventory has no host "{host}"')
+    forward = PortForward(settings.port)  # first: a port in use is reported at once
+    with Fleet(inventory) as fleet:
+        home = str(fleet.variable(host, "jumphost_home", "") or "")
+        channel = fleet.start(host, _command(home, settings))
+        try:
+            link = _link(host, channel)
+            port = link.port or 0
+            forward.serve(lambda: fleet.agents.pool.get(fleet.target(host)).forward(LOOPBACK, port))
+            _say(f"{forward.url}?{link.query}", settings, options)
+            _wait(host, channel)
+        except KeyboardInterrupt:
+            return 0
+        finally:
+            forward.close()
+            channel.close()
+    return 0
+
+
+def _command(home: str, settings: PageSettings) -> str:
+    """The page on the host; `cat` ends it when the connection does."""
+    flags = f"--json --interval={settings.interval:g}"
+    flags += " --allow-actions" if settings.allow_actions else ""
+    place = ""
+    if home:
+        folder = in_shell(home)
+        place = f"PATH={folder}/bin:$PATH; export PATH; cd {folder}/current 2>/dev/null; "
+    # What a shell has in the background reads nothing unless it is told to
+    script = (
+        f"exec 3<&0; {place}playrunner page {flags} </dev/null & page=$!;"
+        " { cat <&3 >/dev/null; kill $page; } 2>/dev/null & wait $page"
+    )
+    return f"exec sh -c {shlex.quote(script)}"
+
+
+def _link(host: str, channel: Channel) -> SplitResult:
+    heard = bytearray()
+    ready = threading.Event()
+
+    def listen() -> None:
+        try:
+            while len(heard) < _MOST_BYTES and (data := channel.receive()):
+                heard.extend(data)
+                if json_object(bytes(heard).strip()):
+                    break
+        except (OSError, EOFError):
+            pass
+        ready.set()
+
+    threading.Thread(target=listen, daemon=True).start()
+    if not ready.wait(START_SECONDS):
+        raise PageFailed(f"{host}: the page did not start within {START_SECONDS:g} s")
+    answer = json_object(bytes(heard).strip()) or {}
+    if "url" not in answer:
+        reason = answer.get("error") or channel.stderr_text().strip() or "it printed nothing"
+        raise PageFailed(
+            f"{host}: the page did not start: {reason}; on the host: {install_extra('page')}"
+        )
+    return urlsplit(str(answer["url"]))
+
+
+def _say(link: str, settings: PageSettings, options: Options) -> None:
+    if options.json:
+        print_json({"url": link})
+    else:
+        print(f"{link}\nopen this link in a browser; it works once (Ctrl-C ends)")
+    sys.stdout.flush()
+    if settings.open_browser:
+        webbrowser.open(link)
+
+
+def _wait(host: str, channel: Channel) -> None:
+    """As long as the page runs; a thread waits, so that Ctrl-C works."""
+    ended = threading.Event()
+
+    def listen() -> None:
+        try:
+            while channel.receive():
+                pass
+        except (OSError, EOFError):
+            pass
+        ended.set()
+
+    threading.Thread(target=listen, daemon=True).start()
+    while not ended.wait(0.5):
+        pass
+    raise PageFailed(f"{host}: the page ended: {channel.stderr_text().strip()[-500:]}")

@@ -1,0 +1,120 @@
+"""The pod of a one-off job: its own command, the trainer's code, and the claim, whose folders are
+opened for the images' user first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from playrunner.kube.client.optional import if_allowed
+from playrunner.kube.client.resource import Resource
+from playrunner.training.kube.job_spec.command import CODE, FILES, START
+from playrunner.training.kube.job_spec.pod import CONTAINER
+from playrunner.training.kube.job_spec.security import (
+    RESTRICTED,
+    container_security,
+    home,
+    pod_security,
+)
+from playrunner.training.kube.session import ClusterSession, ClusterSettings
+
+NAMESPACES = Resource("v1", "Namespace", "namespaces", False)
+_ENFORCE = "pod-security.kubernetes.io/enforce"
+_NOTES = "/playrunner-notes"
+OPENED = f"{_NOTES}/opened"  # which folders of the claim were changed
+
+
+@dataclass(frozen=True)
+class OneOffJob:
+    id: str  # the same for the same work, so that it is found again
+    title: str
+    words: tuple[str, ...]  # what Python is to run
+    environment: Mapping[str, str] = field(default_factory=dict)
+    service_account: str = ""
+    role_arn: str = ""  # which the service account is to have
+    # Folders of the claim that are made writable for the images' user first
+    opened: tuple[str, ...] = ()
+
+
+def job_pod(job: OneOffJob, session: ClusterSession) -> dict[str, Any]:
+    return _pod(job, _admitted(session))
+
+
+def _admitted(session: ClusterSession) -> ClusterSettings:
+    """A namespace that admits restricted pods only gets one."""
+    settings = session.settings
+    if settings.security != "auto":
+        return settings
+    hidden: dict[str, Any] = {"metadata": {}}
+    namespace = if_allowed(lambda: session.kube.get(NAMESPACES, "", settings.namespace), hidden)
+    labels = ((namespace or hidden)["metadata"].get("labels")) or {}
+    return (
+        replace(settings, security=RESTRICTED) if labels.get(_ENFORCE) == RESTRICTED else settings
+    )
+
+
+def _pod(job: OneOffJob, settings: ClusterSettings) -> dict[str, Any]:
+    environment = {
+        **job.environment,
+        **home(settings),
+        **({"TRAINER_CODE": f"{FILES}/{CODE}"} if settings.code == "configmap" else {}),
+    }
+    container: dict[str, Any] = {
+        "name": CONTAINER,
+        "image": settings.image,
+        "imagePullPolicy": settings.pull_policy,
+        "command": [settings.python, "-u", f"{FILES}/{START}"],
+        "args": ["--alone", *job.words],
+        "env": [{"name": name, "value": value} for name, value in sorted(environment.items())],
+        "volumeMounts": [
+            {"name": "files", "mountPath": FILES, "readOnly": True},
+            *([{"name": "data", "mountPath": settings.mount}] if settings.claim else []),
+        ],
+    }
+    restricted = settings.security == RESTRICTED
+    if restricted:
+        container["securityContext"] = container_security(settings)
+    # Root is not admitted there; the claim's fsGroup or its administrator opens it.
+    openers = [_opener(job, settings, container)] if job.opened and not restricted else []
+    if openers:
+        container["volumeMounts"] += [{"name": "notes", "mountPath": _NOTES}]
+    spec = {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 5,
+        "securityContext": pod_security(settings) if restricted else {},
+        "initContainers": openers,
+        "containers": [container],
+        "serviceAccountName": job.service_account or settings.service_account,
+        "nodeSelector": settings.job_node_selector,
+        # It needs no device, so it may stand on any node that has one.
+        "tolerations": [{"operator": "Exists", "effect": "NoSchedule"}],
+        "volumes": [
+            {"name": "files", "configMap": {"name": job.id}},
+            *(
+                [{"name": "data", "persistentVolumeClaim": {"claimName": settings.claim}}]
+                if settings.claim
+                else []
+            ),
+            *([{"name": "notes", "emptyDir": {}}] if openers else []),
+        ],
+    }
+    return {name: value for name, value in spec.items() if value not in ("", {}, [])}
+
+
+def _opener(job: OneOffJob, settings: ClusterSettings, beside: dict[str, Any]) -> dict[str, Any]:
+    """As root, since what belongs to root is to be given away; with no other right than that."""
+    words = ["-m", "trainer.staging.open_folders", "--user", str(settings.user), "--note", OPENED]
+    return {
+        **beside,
+        "name": "open-folders",
+        "args": ["--alone", *words, *job.opened],
+        "volumeMounts": [*beside["volumeMounts"], {"name": "notes", "mountPath": _NOTES}],
+        "securityContext": {
+            "runAsUser": 0,
+            "runAsGroup": 0,
+            "runAsNonRoot": False,
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"], "add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]},
+        },
+    }

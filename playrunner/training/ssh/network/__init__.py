@@ -1,0 +1,1 @@
+"""The network between hosts, measured before and without training."""

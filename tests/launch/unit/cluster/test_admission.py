@@ -1,0 +1,138 @@
+"""What a namespace's rules say of a run's pods is told before anything is submitted, in their own
+words."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playrunner.kube.client.client import Cluster, Kube
+from playrunner.kube.client.config import KubeSettings, access
+from playrunner.kube.client.transport import Transport
+from playrunner.sandbox.kube.process import process
+from playrunner.training.kube.job_spec.dry_run import pod_of, try_pod
+from playrunner.training.kube.job_spec.job import ClusterJob
+from playrunner.training.kube.launchers import KINDS
+from playrunner.training.kube.plan import meeting_problems
+from playrunner.training.kube.session import ClusterSettings
+from playrunner.training.request import LaunchRefused
+from tests.support.kube.module_stage import Api
+from tests.support.launch.rendering import node, planned
+
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    root = tmp_path_factory.mktemp("admission")
+    up = process.up(root, pretend=True)
+    yield Api(Path(up.kubeconfig), up.flavour)
+    process.down(root)
+
+
+@pytest.fixture
+def kube(api: Api) -> Kube:
+    return Kube(Cluster(lambda: Transport(access(KubeSettings(str(api.kubeconfig))))))
+
+
+def namespace(api: Api, level: str = "", **objects: dict[str, Any]) -> str:
+    name = f"team-{next(_NUMBERS)}"
+    labels = {"pod-security.kubernetes.io/enforce": level} if level else {}
+    api.call("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
+    for plural, spec in objects.items():
+        said = api.call(
+            "POST",
+            f"/api/v1/namespaces/{name}/{plural}",
+            {"metadata": {"name": "rule"}, "spec": spec},
+        )
+        assert said["kind"] != "Status", said
+    return name
+
+
+def job(home: str, launcher: str = "job", **settings: Any) -> ClusterJob:
+    said = ClusterSettings(namespace=home, image="i:1", claim="c", **settings)
+    return planned(launcher, "gpt2-micro-smoke", [node("a"), node("b")], 2, said)
+
+
+@pytest.mark.parametrize("launcher", KINDS)
+@pytest.mark.parametrize("level", ["privileged", "baseline", "restricted"])
+def test_every_kind_of_job_has_pods_that_every_standard_admits(
+    api: Api, kube: Kube, launcher: str, level: str
+) -> None:
+    tried = try_pod(kube, job(namespace(api, level), launcher))
+    assert tried.settings.security == ("restricted" if level == "restricted" else "auto")
+    security = pod_of(tried)["spec"]["securityContext"]
+    assert security.get("runAsNonRoot", False) == (level == "restricted")
+
+
+def test_a_restricted_namespace_refuses_in_its_own_words_what_the_inventory_insists_on(
+    api: Api, kube: Kube
+) -> None:
+    home = namespace(api, "restricted")
+    with pytest.raises(LaunchRefused, match='violates PodSecurity "restricted:latest"') as refused:
+        try_pod(kube, job(home, security="none"))
+    said = str(refused.value)
+    assert 'must set securityContext.capabilities.drop=["ALL"]' in said
+    assert "train_security: restricted" in said and "nothing was submitted" in said
+
+
+def test_a_quota_that_one_pod_is_beyond_is_told(api: Api, kube: Kube) -> None:
+    home = namespace(api, resourcequotas={"hard": {"requests.memory": "1Gi"}})
+    with pytest.raises(LaunchRefused, match=r"exceeded quota: rule, requested: requests\.memory="):
+        try_pod(kube, job(home))
+
+
+def test_a_quota_that_all_pods_together_are_beyond_is_told_with_the_numbers(
+    api: Api, kube: Kube
+) -> None:
+    home = namespace(api, resourcequotas={"hard": {"pods": "1", "limits.memory": "100Gi"}})
+    with pytest.raises(LaunchRefused, match="pods: 0 of 1 used, and 2 pods ask for 2 x 1"):
+        try_pod(kube, job(home))
+
+
+def test_memory_quotas_can_be_used_and_one_of_cores_limits_says_what_is_missing(
+    api: Api, kube: Kube
+) -> None:
+    hard = {"requests.memory": "100Gi", "limits.memory": "100Gi", "requests.cpu": "100"}
+    try_pod(kube, job(namespace(api, resourcequotas={"hard": hard})))
+    strict = namespace(api, resourcequotas={"hard": {"limits.cpu": "100"}})
+    with pytest.raises(
+        LaunchRefused, match=r"must specify limits\.cpu for: pytorch.*train_resources"
+    ):
+        try_pod(kube, job(strict))
+    sized = replace(job(strict, resources={"cpu": "2"}))
+    try_pod(kube, sized)
+
+
+def test_a_limit_range_is_told_with_its_bound(api: Api, kube: Kube) -> None:
+    bound = {"limits": [{"type": "Container", "max": {"memory": "1Gi"}}]}
+    home = namespace(api, limitranges=bound)
+    with pytest.raises(LaunchRefused, match="maximum memory usage per Container is 1Gi, but limit"):
+        try_pod(kube, job(home))
+
+
+def test_a_priority_class_that_is_not_there_is_told(api: Api, kube: Kube) -> None:
+    with pytest.raises(LaunchRefused, match=r"no PriorityClass with name high.*priorityclasses"):
+        try_pod(kube, job(namespace(api), priority_class="high"))
+
+
+def test_a_meeting_place_that_is_not_there_is_told_and_one_outside_is_left_to_the_pods(
+    api: Api, kube: Kube
+) -> None:
+    home = namespace(api)
+    settings = ClusterSettings(namespace=home, rendezvous="etcd")
+    (told,) = meeting_problems(kube, settings)
+    assert f"no service etcd-service in namespace {home}" in told and "etcd.create" in told
+    elsewhere = replace(settings, etcd=f"etcd.{home}.svc.cluster.local:2379")
+    assert f"no service etcd in namespace {home}" in meeting_problems(kube, elsewhere)[0]
+    assert meeting_problems(kube, replace(settings, rendezvous="c10d")) == []
+    assert meeting_problems(kube, replace(settings, etcd="etcd.example.com:2379")) == []
+    body = {"metadata": {"name": "etcd-service"}, "spec": {"ports": [{"port": 2379}]}}
+    assert api.call("POST", f"/api/v1/namespaces/{home}/services", body)["kind"] == "Service"
+    kube.refresh()
+    assert meeting_problems(kube, settings) == []
