@@ -15,6 +15,7 @@ pytest.importorskip(
 pytest.importorskip("deepspeed", reason='DeepSpeed needs itself: pip install "playrunner[train]"')
 pytest.importorskip("torch", reason='training needs torch: pip install "playrunner[train]"')
 
+from playrunner.sandbox.datasets import process as datasets
 from playrunner.sandbox.kube.process.process import kubeconfig_file
 from tests.support.aws.cli import Operator
 from tests.support.gcp.role_stage import moving_gcp, written  # noqa: F401
@@ -46,12 +47,17 @@ PLAIN, OVER_SSH = "gpt2-micro-smoke", "gpt2-micro-smoke-ssh"
 
 
 def test_the_playbook_creates_nodes_trains_by_job_and_by_deepspeed_over_ssh_and_is_torn_down(
-    moving_gcp: PretendGcp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    moving_gcp: PretendGcp,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     gcp = moving_gcp
     until(lambda: gcp.control("GET", "settings")["gke_endpoint"], bool)
     gcp.control("POST", "settings", {"idle_seconds": 600.0})
+    datasets.up(gcp.root)  # stand-ins of what the profiles read
+    request.addfinalizer(lambda: datasets.down(gcp.root))
     inventory = written(
         gcp,
         tmp_path,
@@ -61,6 +67,7 @@ def test_the_playbook_creates_nodes_trains_by_job_and_by_deepspeed_over_ssh_and_
         sandbox_state=str(gcp.root),
         kubeconfig=str(tmp_path / "kubeconfig"),
         train_settings=list(BRIEF),
+        train_datasets=json.loads(datasets.record_file(gcp.root).read_text())["datasets"],
         train_port=free_port(),
     )
     operator = Operator(gcp, tmp_path, ("gke", str(inventory)), PATIENCE_SECONDS)  # type: ignore[arg-type]

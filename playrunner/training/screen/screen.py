@@ -24,6 +24,7 @@ class LiveLine:
 
     def __init__(self, steps: int, quiet: bool = False) -> None:
         self.steps, self.quiet = steps, quiet
+        self.minutes = 0.0  # train.minutes: a run may end before its last step
         self.terminal = Terminal(sys.stderr)
         self.begun = time.monotonic()
         self.first: tuple[float, int] | None = None
@@ -56,7 +57,11 @@ class LiveLine:
         assert self.first
         since, from_step = self.first
         taken = step - from_step
-        return (time.monotonic() - since) / taken * (self.steps - step) if taken > 0 else None
+        if taken <= 0:
+            return None
+        gone = time.monotonic() - since
+        by_steps = gone / taken * (self.steps - step)
+        return min(by_steps, max(0.0, 60 * self.minutes - gone)) if self.minutes else by_steps
 
 
 def described(record: dict[str, Any], steps: int, remaining: float | None = None) -> str:

@@ -69,6 +69,7 @@ def _launch(request: Request, options: Options) -> int:
         job = plan(request, profile, fleet, options)
         facts = preflight.look(fleet, job)
         request, job = fitted(request, job, facts, fleet, options, line)
+        line.minutes = job.profile.train.minutes
         existing = find_run(fleet, [node.host for node in job.nodes], job.name)
         if existing and _goes_on(existing, request, job, fleet, options, line):
             if options.json:
