@@ -134,7 +134,8 @@ class History:
         if how == "missing":
             file.unlink()
         elif how == "flipped" and content:
-            file.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+            # One more, not the same bit again: that would mend it
+            file.write_bytes(bytes([(content[0] + 1) % 256]) + content[1:])
         else:
             file.write_bytes(content[: len(content) // 2] if how == "shorter" else b"")
         step = int(victim.name.removeprefix("step-"))

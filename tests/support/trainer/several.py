@@ -38,3 +38,6 @@ if __name__ == "__main__":
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(1)  # a failed rank must not wait for peers that will never come
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # as the trainer does: torch's threads of several runs may still end
