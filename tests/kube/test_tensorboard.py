@@ -35,7 +35,7 @@ def test_it_has_the_names_of_the_guides_and_no_way_around_the_password(at_home: 
     assert container_of(board)["command"] == [
         "tensorboard",
         "--logdir",
-        "/data/output",
+        "/data/runs",
         "--host",
         "127.0.0.1",
         "--port",
