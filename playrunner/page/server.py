@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import gc
-import socket
 import sys
 import webbrowser
 from dataclasses import dataclass
 
 from playrunner.cloud.extras import packages_of
-from playrunner.errors import BadInput
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
-from playrunner.ssh.port_forward import LOOPBACK
+from playrunner.ssh.port_forward import LOOPBACK, loopback_listener
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ def serve(settings: PageSettings, options: Options) -> int:
         from playrunner.page.site import Site
     plotly_script()
     gc.enable()  # turned off while the program loads
-    listener = _listener(settings.port)
+    listener = loopback_listener(settings.port)
     port = listener.getsockname()[1]
     keys = Keys(port, lambda: _say_again(_link(port, keys.token), options.json))
     site = Site(keys, Live(options, settings.interval), options, settings.allow_actions)
@@ -49,10 +46,7 @@ def serve(settings: PageSettings, options: Options) -> int:
             server_header=False,
         )
     )
-    link = _link(port, keys.token)
-    _say(link, options.json)
-    if settings.open_browser:
-        webbrowser.open(link)
+    show_link(_link(port, keys.token), settings, options)
     try:
         server.run(sockets=[listener])
     except KeyboardInterrupt:
@@ -60,27 +54,18 @@ def serve(settings: PageSettings, options: Options) -> int:
     return 0
 
 
-def _listener(port: int) -> socket.socket:
-    try:
-        return socket.create_server((LOOPBACK, port), backlog=128)
-    except (OSError, OverflowError) as error:
-        in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-        raise BadInput(
-            f"--port {port}: {'already in use' if in_use else error}; choose another, or 0 for any"
-            " free port"
-        ) from None
-
-
 def _link(port: int, token: str) -> str:
     return f"http://{LOOPBACK}:{port}/?token={token}"
 
 
-def _say(link: str, as_json: bool) -> None:
-    if as_json:
+def show_link(link: str, settings: PageSettings, options: Options) -> None:
+    if options.json:
         print_json({"url": link})
     else:
         print(f"{link}\nopen this link in a browser; it works once (Ctrl-C ends)")
     sys.stdout.flush()
+    if settings.open_browser:
+        webbrowser.open(link)
 
 
 def _say_again(link: str, as_json: bool) -> None:

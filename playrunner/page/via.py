@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import shlex
-import sys
 import threading
-import webbrowser
 from urllib.parse import SplitResult, urlsplit
 
 from playrunner.errors import BadInput, PlayrunnerError
 from playrunner.options import Options
-from playrunner.output.json_output import print_json
-from playrunner.page.server import PageSettings
+from playrunner.page.server import PageSettings, show_link
 from playrunner.project import install_extra
 from playrunner.run.run import open_inventory
 from playrunner.ssh.connection import Channel
 from playrunner.ssh.fleet import Fleet
-from playrunner.ssh.port_forward import LOOPBACK, PortForward
+from playrunner.ssh.port_forward import LOOPBACK, PortForward, wait_until_closed
 from playrunner.text.documents import json_object
 from playrunner.training.node_shell import in_shell
 
@@ -43,7 +40,7 @@ def serve_via(host: str, settings: PageSettings, options: Options) -> int:
             link = _link(host, channel)
             port = link.port or 0
             forward.serve(lambda: fleet.agents.pool.get(fleet.target(host)).forward(LOOPBACK, port))
-            _say(f"{forward.url}?{link.query}", settings, options)
+            show_link(f"{forward.url}?{link.query}", settings, options)
             _wait(host, channel)
         except KeyboardInterrupt:
             return 0
@@ -95,29 +92,6 @@ def _link(host: str, channel: Channel) -> SplitResult:
     return urlsplit(str(answer["url"]))
 
 
-def _say(link: str, settings: PageSettings, options: Options) -> None:
-    if options.json:
-        print_json({"url": link})
-    else:
-        print(f"{link}\nopen this link in a browser; it works once (Ctrl-C ends)")
-    sys.stdout.flush()
-    if settings.open_browser:
-        webbrowser.open(link)
-
-
 def _wait(host: str, channel: Channel) -> None:
-    """As long as the page runs; a thread waits, so that Ctrl-C works."""
-    ended = threading.Event()
-
-    def listen() -> None:
-        try:
-            while channel.receive():
-                pass
-        except (OSError, EOFError):
-            pass
-        ended.set()
-
-    threading.Thread(target=listen, daemon=True).start()
-    while not ended.wait(0.5):
-        pass
+    wait_until_closed(channel)
     raise PageFailed(f"{host}: the page ended: {channel.stderr_text().strip()[-500:]}")

@@ -8,23 +8,45 @@ import threading
 from collections.abc import Callable
 
 from playrunner.errors import BadInput, PlayrunnerError
-from playrunner.ssh.connection import READ_BYTES, Connection, Stream
+from playrunner.ssh.connection import READ_BYTES, Channel, Connection, Stream
 
 LOOPBACK = "127.0.0.1"
+
+
+def loopback_listener(port: int) -> socket.socket:
+    """A socket that listens on loopback; BadInput where the port cannot be had."""
+    try:
+        return socket.create_server((LOOPBACK, port), backlog=128)
+    except (OSError, OverflowError) as error:
+        in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        raise BadInput(
+            f"--port {port}: {'already in use' if in_use else error};"
+            " choose another, or 0 for any free port"
+        ) from None
+
+
+def wait_until_closed(channel: Channel) -> None:
+    """As long as the program at its other end runs; a thread waits, so that Ctrl-C works."""
+    ended = threading.Event()
+
+    def listen() -> None:
+        try:
+            while channel.receive():
+                pass
+        except (OSError, EOFError):
+            pass
+        ended.set()
+
+    threading.Thread(target=listen, daemon=True).start()
+    while not ended.wait(0.5):
+        pass
 
 
 class PortForward:
     """Listens on loopback; each connection to it is joined with one that `connect` opens."""
 
     def __init__(self, port: int = 0) -> None:
-        try:
-            self._listener = socket.create_server((LOOPBACK, port), backlog=64)
-        except (OSError, OverflowError) as error:
-            in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-            raise BadInput(
-                f"--port {port}: {'already in use' if in_use else error};"
-                " choose another, or 0 for any free port"
-            ) from None
+        self._listener = loopback_listener(port)
         self.port: int = self._listener.getsockname()[1]
         self._open: set[Stream] = set()
         self._lock = threading.Lock()

@@ -212,10 +212,8 @@ def described(target: Target) -> str:
 
 def reason(error: BaseException) -> str:
     """Why a connection failed, and what to check."""
-    from cryptography.exceptions import InvalidTag
-
     text = str(error) or type(error).__name__
-    if isinstance(error, InvalidTag):
+    if not isinstance(error, OSError) and _altered(error):
         return "a message was altered on its way; check what relays the connection"
     if isinstance(error, ConnectionRefusedError) or "Connection refused" in text:
         return "connection refused; check that sshd runs there, on this port"
@@ -229,3 +227,10 @@ def reason(error: BaseException) -> str:
     if isinstance(error, socket.gaierror):
         return f"the address cannot be resolved ({text}); set ansible_host"
     return text
+
+
+def _altered(error: BaseException) -> bool:
+    # Not for an OSError: where no file can be opened, nothing can be imported
+    from cryptography.exceptions import InvalidTag
+
+    return isinstance(error, InvalidTag)

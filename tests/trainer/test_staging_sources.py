@@ -15,23 +15,16 @@ from typing import Any
 
 import pytest
 
-from tests.trainer.test_staging import CONTENT, Server, serving
+from tests.trainer.test_staging import (
+    CONTENT,
+    Server,
+    impatient,  # noqa: F401
+    serving,
+    staged,
+)
 from trainer.staging import fetch as fetching
-from trainer.staging.__main__ import main
 
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "FIRST_PAUSE_SECONDS", 0.01)
-
-
-def staged(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, dict[str, Any], str]:
-    code = main([str(word) for word in words])
-    text = capsys.readouterr().out
-    result = [line for line in text.splitlines() if line.startswith("result ")]
-    return code, json.loads(result[0].removeprefix("result ")) if result else {}, text
 
 
 def archive(files: dict[str, bytes], links: dict[str, str] | None = None) -> bytes:

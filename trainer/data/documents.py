@@ -12,7 +12,6 @@ from trainer.config import Data
 from trainer.errors import BadInput
 
 _MARKER = "staged.json"  # of a staged folder; not data
-_LONGEST_LINE = 1 << 24  # of a file with one text per line
 _BLOCK = 1 << 20  # a large text file is handed on a megabyte at a time
 
 
@@ -124,23 +123,13 @@ def _jsonl(file: Path) -> Iterator[str]:
 
 
 def _json(file: Path) -> Iterator[str]:
-    from trainer.data.json_rows import rows
+    from trainer.data.json_rows import is_lines, rows
 
-    if _is_lines(file):
+    if is_lines(file):
         yield from _jsonl(file)
         return
     for row in rows(file):
         yield row["text"]
-
-
-def _is_lines(file: Path) -> bool:
-    """Whether a .json file has one text per line, as C4's files do."""
-    with file.open(encoding="utf-8", errors="replace") as lines:
-        first = lines.readline(_LONGEST_LINE)
-    try:
-        return "text" in json.loads(first)
-    except (ValueError, TypeError):
-        return False
 
 
 def _csv(file: Path) -> Iterator[str]:

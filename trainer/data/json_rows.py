@@ -29,6 +29,20 @@ def rows(file: Path) -> Iterator[Any]:
         raise KeyError("data")
 
 
+def is_lines(file: Path) -> bool:
+    """Whether a file has an object with a text on every line, as C4's files do."""
+    with file.open(encoding="utf-8-sig", errors="replace") as opened:
+        text = _Text(opened)
+        try:
+            for name in text.names():
+                if name in ("text", "data"):
+                    return name == "text"
+                text.value()
+        except ValueError:
+            pass  # whoever reads it as something else says what is wrong
+    return False
+
+
 def _items(text: _Text) -> Iterator[Any]:
     text.expect("[")
     if text.peek() == "]":

@@ -3,7 +3,7 @@ others put answers.
 
 The store carries only these. Measurements use connections of their own, so that a failing link does
 not keep a rank from reporting it. Keys begin with a name made from the run's token: a rank of
-another run that was given the same port meets nobody here.
+another run that was given the same port finds no other rank here.
 """
 
 from __future__ import annotations

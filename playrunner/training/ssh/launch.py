@@ -87,15 +87,8 @@ def _launch(request: Request, options: Options) -> int:
         if code or options.check or request.stage_only:
             if options.json:
                 ended = "failed" if code else "checked" if options.check else "staged"
-                print_json(
-                    {
-                        "name": job.name,
-                        "run_id": job.run_id,
-                        "state": ended,
-                        "backend": "ssh",
-                        "nodes": list(jobs),
-                    }
-                )
+                state = {"name": job.name, "run_id": job.run_id, "state": ended}
+                print_json({**state, "backend": "ssh", "nodes": list(jobs)})
             return code
         record = Record(job.name)
         record.begin(summary)

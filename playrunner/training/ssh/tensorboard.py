@@ -12,7 +12,7 @@ from playrunner.errors import PlayrunnerError
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.ssh.connection import Channel
-from playrunner.ssh.port_forward import LOOPBACK, PortForward
+from playrunner.ssh.port_forward import LOOPBACK, PortForward, wait_until_closed
 from playrunner.text.documents import json_object
 from playrunner.training.code_staging import stage_code
 from playrunner.training.node_shell import in_shell
@@ -92,20 +92,7 @@ def _first_word(host: str, channel: Channel) -> dict[str, Any]:
 
 
 def _serve(host: str, channel: Channel) -> None:
-    """As long as it runs; a thread waits, so that Ctrl-C works."""
-    ended = threading.Event()
-
-    def listen() -> None:
-        try:
-            while channel.receive():
-                pass
-        except (OSError, EOFError):
-            pass
-        ended.set()
-
-    threading.Thread(target=listen, daemon=True).start()
-    while not ended.wait(0.5):
-        pass
+    wait_until_closed(channel)
     raise BoardFailed(f"{host}: tensorboard ended: {_complaint(channel)}")
 
 

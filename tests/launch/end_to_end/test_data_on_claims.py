@@ -13,15 +13,7 @@ import pytest
 from playrunner.sandbox.datasets import process as datasets
 from playrunner.sandbox.datasets.stand_ins import BERT, SHARDS
 from tests.support.launch.cluster import ClusterSite, cluster_site
-
-SHORT = (
-    "launch.processes_per_node=1",
-    "train.steps=4",
-    "train.epochs=0",
-    "train.evaluate.every=0",
-    "train.checkpoint.every=4",
-    "train.log.every=1",
-)
+from tests.support.launch.site import SHORT
 
 
 @pytest.fixture(scope="module")

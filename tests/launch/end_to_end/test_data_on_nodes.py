@@ -9,16 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.launch.site import Site
-
-SHORT = (
-    "launch.processes_per_node=1",
-    "train.steps=4",
-    "train.epochs=0",
-    "train.evaluate.every=0",
-    "train.checkpoint.every=4",
-    "train.log.every=1",
-)
+from tests.support.launch.site import SHORT, Site
 
 
 @pytest.fixture(scope="module")

@@ -92,7 +92,7 @@ def test_what_strangers_put_into_the_gates_store_is_passed_over(token: None) -> 
     port = free_port(HERE)
     first = Rendezvous(ProcessRank(0, 3, 0, "node1", (), HERE, port), 10)
     second = Rendezvous(ProcessRank(1, 3, 0, "node2", (), HERE, port), 10)
-    # Somebody who listened on the network knows the names of its keys.
+    # Whoever listened on the network knows the names of its keys.
     stranger = of_run(run_token(), TCPStore(HERE, port, is_master=False))
     for said in (
         b"",

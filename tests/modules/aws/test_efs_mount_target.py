@@ -75,11 +75,13 @@ def test_all_zones_are_made_side_by_side_from_few_reads(stage: AwsStage) -> None
     mark = len(stage.aws.calls())
     assert not stage.play(steps).changed
     asked = [call["action"] for call in stage.aws.calls()[mark:] if call["service"] != "sts"]
-    assert sorted(asked) == [
+    assert set(asked) == {
         "DescribeFileSystems",
         "DescribeMountTargets",
         "DescribeNetworkInterfaces",
-    ]
+    }
+    # Seven if no step shared a read; on a busy machine a read may be too old for the next step
+    assert len(asked) < 6
 
 
 def test_a_second_one_in_a_zone_is_refused_in_plain_words(stage: AwsStage) -> None:

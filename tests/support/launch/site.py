@@ -21,6 +21,16 @@ QUICK = (
     "train.evaluate.batches=1",
 )
 
+# For profiles whose own run is long.
+SHORT = (
+    "launch.processes_per_node=1",
+    "train.steps=4",
+    "train.epochs=0",
+    "train.evaluate.every=0",
+    "train.checkpoint.every=4",
+    "train.log.every=1",
+)
+
 
 class Site:
     ends_failed = True  # a failure is what most tests want to see, not the start that follows it
