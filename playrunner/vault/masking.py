@@ -39,8 +39,9 @@ class Masking:
                 self._pattern = None
 
     def add_leaves(self, value: Any) -> None:
-        """Hide every text in a value, such as the content of an encrypted file of variables."""
-        if isinstance(value, str):
+        """Hide every text and number in a value, such as the content of an encrypted file of
+        variables."""
+        if isinstance(value, str) or _is_number(value):
             self.add(str(value))
         elif isinstance(value, Mapping):
             for inner in value.values():
@@ -62,6 +63,10 @@ class Masking:
             return value
         if isinstance(value, str):
             return self.text(value)
+        if _is_number(value):
+            return (
+                MASK if len(str(value)) >= _SHORTEST_PART and str(value) in self._texts else value
+            )
         if isinstance(value, Mapping):
             return {
                 key: inner if key in shown else self.value(inner, shown)
@@ -82,6 +87,10 @@ class Masking:
             joined = "|".join(map(re.escape, parts))
             pattern = self._pattern = re.compile(joined or r"(?!)")
         return pattern
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 masking = Masking()  # of this process

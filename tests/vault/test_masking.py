@@ -48,3 +48,17 @@ def test_every_text_of_a_file_is_a_secret() -> None:
     made = Masking()
     made.add_leaves({"a": [{"b": "inner-secret"}], "port": 22})
     assert made.text("x=inner-secret port=22") == f"x={MASK} port=22"
+
+
+def test_a_number_of_a_file_is_a_secret_unless_it_is_as_short_as_a_count() -> None:
+    made = Masking()
+    made.add_leaves({"pin": 483920, "share": 0.7251, "replicas": 3, "on": True})
+    shown = {"a": 483920, "b": "pin 483920", "c": [0.7251], "d": 3, "e": True, "f": 4}
+    assert made.value(shown) == {
+        "a": MASK,
+        "b": f"pin {MASK}",
+        "c": [MASK],
+        "d": 3,
+        "e": True,
+        "f": 4,
+    }
