@@ -61,5 +61,6 @@ LAUNCHER = Kind(
     _first_pod,
     lambda job: [f"{job.run_id}-{GROUP}-0-{at}" for at in range(job.nodes)],
     _read,
+    queued=True,
     controller=("jobset-system", "jobset"),
 )
