@@ -100,9 +100,11 @@ def test_secrets_are_read_from_a_secret_and_are_nowhere_else() -> None:
 
 
 def pod_of(objects: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    thing = next(each for kind, each in objects.items() if kind.endswith("Job"))
+    thing = next(each for kind, each in objects.items() if "Job" in kind)
     spec = thing["spec"]
-    if "tasks" in spec:
+    if "replicatedJobs" in spec:
+        found = spec["replicatedJobs"][0]["template"]["spec"]["template"]
+    elif "tasks" in spec:
         found = spec["tasks"][0]["template"]
     elif "template" in spec:
         found = spec["template"]
