@@ -110,8 +110,8 @@ def test_a_run_waits_in_a_queue_of_kueue_and_begins_when_it_is_admitted(
     why = cluster.ask("train.why", "--name", "queued", "--json").data["causes"][0]
     assert why["title"] == "it waits in the queue team-a of Kueue: all 1 pods or none"
     assert message in why["evidence"][-1]
-    held["spec"]["suspend"] = False  # as Kueue does when it admits it
-    cluster.api.call("PUT", f"{SETS}/{seen['run_id']}", held)
+    # As Kueue does when it admits it
+    cluster.api.merge(f"{SETS}/{seen['run_id']}", {"spec": {"suspend": False}})
     cluster.await_that(lambda: cluster.status("queued")["pods"], "its pod")
     stopped = cluster.ask("train.stop", "--name", "queued")
     assert stopped.code == 0, stopped.text

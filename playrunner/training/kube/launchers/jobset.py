@@ -39,7 +39,8 @@ def _read(thing: Thing) -> Status:
     }
     if "Failed" in held:
         why = held["Failed"]
-        return Status("failed", "Failed", f"{why.get('reason', '')}: {why.get('message', '')}")
+        text = f"{why.get('reason', '')}: {why.get('message', '')}".strip(": ")
+        return Status("failed", "Failed", text)
     if "Completed" in held:
         return Status("finished", "Completed")
     if "Suspended" in held:
