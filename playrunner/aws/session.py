@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from playrunner.aws.answers import bounded, checked, unreadable
@@ -151,7 +152,16 @@ class Account:
         inner = botocore.session.Session(profile=settings.profile or None)
         if settings.credentials_file:
             inner.set_config_variable("credentials_file", settings.credentials_file)
+        inner.register_component("data_loader", _loader(inner.get_config_variable("data_path")))
         return boto3.Session(botocore_session=inner, region_name=settings.region or None)
+
+
+@cache
+def _loader(data_path: str | None) -> Any:
+    """The descriptions of services, which take longest of a client to load: read once."""
+    from botocore.loaders import create_loader
+
+    return create_loader(data_path)
 
 
 def _answered(client: Any, operation: str, reads: bool, call: Callable[[], Any]) -> Any:
