@@ -152,12 +152,14 @@ class Account:
         inner = botocore.session.Session(profile=settings.profile or None)
         if settings.credentials_file:
             inner.set_config_variable("credentials_file", settings.credentials_file)
-        inner.register_component("data_loader", _loader(inner.get_config_variable("data_path")))
+        inner.register_component(
+            "data_loader", service_loader(inner.get_config_variable("data_path"))
+        )
         return boto3.Session(botocore_session=inner, region_name=settings.region or None)
 
 
 @cache
-def _loader(data_path: str | None) -> Any:
+def service_loader(data_path: str | None = None) -> Any:
     """The descriptions of services, which take longest of a client to load: read once."""
     from botocore.loaders import create_loader
 

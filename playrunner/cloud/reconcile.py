@@ -182,9 +182,14 @@ class _Reconciliation:
         return observed
 
     def _look(self) -> State | None:
-        """The resource; while it is believed to be there, only an answer that shows it counts."""
+        """The resource; while it is believed to be there, only an answer that shows it counts,
+        unless its absence is as declared (an image that is kept in the registry alone)."""
         observed = self.module.observe(self.ctx)
-        while observed is None and time.monotonic() < self.believed_until:
+        while (
+            observed is None
+            and time.monotonic() < self.believed_until
+            and self.module.desired(self.ctx, None) is not None
+        ):
             self._sleep("waiting until it shows")
             observed = self.module.observe(self.ctx)
         return observed
