@@ -5,6 +5,7 @@ from __future__ import annotations
 _INSIDE = "looks into ansible-core: `ansible._protomatter` and its tags"
 REASONS = {
     "assert": "see values-are-bound: braces in a condition bind a value",
+    "async": "what a module in the background prints as errors is not in its result",
     "async_fail": "an action plugin of its own that breaks async_status",
     "become_su": "the wording of refused passwords; prompts in other languages",
     "become_sudo": "with the target's flags sudo refuses to ask for a password",
