@@ -92,6 +92,30 @@ def test_a_module_runs_in_the_background_with_async(stage: Stage) -> None:
     assert texts == ["a", "b", "c"]
 
 
+def test_a_background_step_has_its_files_and_says_why_it_failed(stage: Stage) -> None:
+    failing = MODULE.replace(
+        "print('noise", "module.fail_json(msg='no room', sizes=[1])\nprint('noise"
+    )
+    _beside(stage, "library/refuses.py", failing)
+    _beside(stage, "files/sent", "hello\n" * 100)
+    home = stage.folder / "home"
+    home.mkdir()
+    done = stage.play(
+        f"""
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - {{name: refuses, refuses: {{}}, async: 20, poll: 1, ignore_errors: true}}
+    - {{name: sends, copy: {{src: sent, dest: "{home}/sent"}}, async: 20, poll: 1}}
+""",
+        HOME=str(home),
+    )
+    assert done.code == 0, done.text
+    failed = done.result("localhost", "refuses")["values"]
+    assert (failed["msg"], failed["sizes"], failed["finished"]) == ("no room", [1], True)
+    assert (home / "sent").read_text() == "hello\n" * 100
+
+
 def test_code_kept_on_a_host_is_used_again_and_a_damaged_copy_is_not(stage: Stage) -> None:
     _beside(stage, "library/waits.py", MODULE)
     home = stage.folder / "home"
