@@ -91,6 +91,10 @@ class Context:
             self._owner = replace(self.clouds.owner(self.scope), keep=self.keep)
         return self._owner
 
+    def claim(self, looked: float) -> bool:
+        """Take the stack's lease before a change; whether it was taken after this time."""
+        return self.clouds.claim(self.scope, self.owner.cluster, self.sleep, looked)
+
     @property
     def last_change(self) -> str:
         return self._aws.last_change if self._aws is not None else ""
