@@ -39,6 +39,7 @@ class Aws:
         self.account_session, self.subject, self.guarded = account, subject, guarded
         self.call_log, self.sleep = call_log, sleep
         self.not_before = time.monotonic() - SHARED_SECONDS
+        self.stack = ""  # the cluster whose things are changed: two have steps of the same name
         self.last_change = ""  # the operation of the last change that was asked for
 
     @property
@@ -92,6 +93,8 @@ class Aws:
         call = f"{service}.{operation}"
         self.last_change = operation
         facts: dict[str, Any] = {"call": call, "subject": self.subject}
+        if self.stack:
+            facts["stack"] = self.stack
         if token:
             facts["token"] = arguments[token] = (
                 self.call_log.token(self.subject, call) if self.call_log else uuid.uuid4().hex

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from playrunner.aws.client import Aws
 from playrunner.cloud.owner import Owner
-from playrunner.errors import NotYet, UndefinedVariable
+from playrunner.errors import NotYet, RunRefused, UndefinedVariable
 from playrunner.hostside.state import Change
 from playrunner.inventory.inventory import Inventory
 from playrunner.run.accounts import CloudAccounts
@@ -63,6 +63,7 @@ class Context:
             self._aws = Aws(
                 self.clouds.aws(self.scope), self.subject, self.clouds.call_log, self.sleep
             )
+            self._aws.stack = self._stack()
         return self._aws
 
     @property
@@ -101,7 +102,15 @@ class Context:
 
     def created_at(self) -> float | None:
         """When an earlier run asked for the step's thing, where that was lately."""
-        return self.clouds.call_log.created_at(self.subject)
+        stack = self._aws.stack if self._aws is not None else ""
+        return self.clouds.call_log.created_at(self.subject, stack)
+
+    def _stack(self) -> str:
+        """The cluster's name; empty where none is set, which only looking does without."""
+        try:
+            return self.owner.cluster
+        except RunRefused:
+            return ""
 
     def refresh(self) -> None:
         """Forget what the clients have read so far."""
