@@ -54,6 +54,8 @@ class Account:
         self._session: Any = None
         # Ids and names of what was made or shown, and when; what is ended is none of them
         self._seen: dict[str, float] = {}
+        # Before each change: refuses where another run has taken the stack
+        self.confirm_lease: Callable[[], None] = lambda: None
 
     def client(self, service: str) -> Any:
         with self._client_lock:

@@ -24,6 +24,7 @@ from playrunner.commands import (
     play,
     runs,
     stacks,
+    unlock,
     vault,
 )
 from playrunner.commands.role import role_verbs
@@ -60,6 +61,7 @@ def namespace(words: Sequence[str] = ()) -> Collection:
         stacks.status,
         stacks.teardown,
         audit.audit,
+        unlock.unlock,
         cost.cost,
         doctor.doctor,
         _page_verbs().page,

@@ -62,6 +62,7 @@ class Ledger:
     ) -> None:
         root = (directory or state_directory()) / "runs"
         stamp = time.strftime("%Y%m%d-%H%M%S")
+        self.command = command
         self.run_id = f"{stamp}-{secrets.token_hex(3)}"
         self.folder = root / self.run_id
         self.lost: OSError | None = None

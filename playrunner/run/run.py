@@ -131,7 +131,7 @@ def _run(
                 Execution(shared).play_all(plays)
                 code = 1 if shared.defects else _exit_code(shared)
                 if shared.refused is not None and code:
-                    code = BadInput.exit_code
+                    code = shared.refused.exit_code
                 if then and not code:
                     code = then(shared)
         except (Interrupted, KeyboardInterrupt):
@@ -143,9 +143,10 @@ def _run(
                     " what it costs, the same command goes on with it"
                 )
         except BadInput as error:
-            code = BadInput.exit_code
+            code = error.exit_code
             report.print_error(error)
         finally:
+            shared.clouds.release()
             if not lent:
                 shared.close()
             if code and options.rollback and shared.changes:

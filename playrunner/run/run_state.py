@@ -50,7 +50,7 @@ class RunState:
         self.run_vars = RunVariables(inventory, templar, extra, _settings(options, inventory))
         self.agents, self.pool, self.uploads = agents, agents.pool, FileUploads()
         self.callbacks: Callbacks | None = None  # plugins that listen
-        self.clouds = CloudAccounts(ledger)
+        self.clouds = CloudAccounts(ledger, report.print_note, not options.no_wait)
         self.recap = Recap()
         self.changes: list[Undo] = []  # under --rollback: how to undo what was changed
         # Hosts that failed or were unreachable: later plays run without them
