@@ -30,7 +30,9 @@ def main(arguments: list[str]) -> int:
         {**os.environ, **_code(folder), "TRAINER_NODE": os.path.join(folder, "node")}
     )
     os.makedirs(environment["TRAINER_NODE"])
-    arguments = _rehearsed(arguments)
+    if os.environ.get("TRAINER_REHEARSAL"):
+        arguments = _rehearsed(arguments)
+        environment["OMP_NUM_THREADS"] = "1"  # the pods of all nodes share one machine
     if arguments[:1] == ["--over-ssh"]:
         arguments = ["--alone", "-m", "trainer.node.pod_ssh_entry", *arguments[1:]]
     if arguments[:1] == ["--alone"]:
@@ -68,7 +70,7 @@ def _code(folder: str) -> dict[str, str]:
 
 
 def _rehearsed(arguments: list[str]) -> list[str]:
-    """As they are, but for a rehearsal on a machine that has fewer devices than the nodes have."""
+    """With fewer processes: this machine has fewer devices than the nodes that it stands for."""
     processes = os.environ.get("TRAINER_REHEARSAL", "").partition("processes=")[2]
     at = arguments.index("-m") if "-m" in arguments else len(arguments)
     return [

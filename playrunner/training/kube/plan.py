@@ -101,9 +101,7 @@ def plan(
     _check(job)
     if kind.gang:
         refuse(_queue(session.kube, job), "queue")
-    job = replace(
-        job, environment=(*environment_of(job, session.environment), *_rehearsal(job))
-    )
+    job = replace(job, environment=(*environment_of(job, session.environment), *_rehearsal(job)))
     return try_pod(session.kube, job, bool(replacing))
 
 
