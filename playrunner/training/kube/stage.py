@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from playrunner.options import Options
@@ -13,6 +14,7 @@ from playrunner.ssh.sandbox_autostart import ensure_datasets_running
 from playrunner.training.data.request import StageRequest, resolved, target_of
 from playrunner.training.data.transfer import Folder
 from playrunner.training.inventory_scope import value_of
+from playrunner.training.kube.export import ACCOUNTS, role_arn
 from playrunner.training.kube.one_off.job_pod import OPENED, OneOffJob
 from playrunner.training.kube.one_off.one_off_job import submit, tell
 from playrunner.training.kube.send_folder import send_folder
@@ -38,7 +40,7 @@ def stage(request: StageRequest, overrides: tuple[str, ...], options: Options) -
         return tell(result, 0, "staging", options, text)
     refuse(_claim(session), "data")
     made = stage_job if request.source else open_job
-    job = made(request, session.settings)
+    job = _with_account(made(request, session.settings), session)
     if request.source and request.is_folder:
         line = LiveLine(0, quiet=options.json)
         folder = Folder(Path(request.source).expanduser())
@@ -61,6 +63,16 @@ def stage(request: StageRequest, overrides: tuple[str, ...], options: Options) -
         f"{result.get('folder', request.into)} is {word}: {files} file{'s' * (files != 1)}, {size}"
         f" bytes, on claim {claim}",
     )
+
+
+def _with_account(job: OneOffJob, session: ClusterSession) -> OneOffJob:
+    """The runs' service account is made by the first job that has it, with the role that eks.create
+    made for it; one that is there is used as it is."""
+    settings = session.settings
+    account = settings.service_account
+    if not account or session.kube.get(ACCOUNTS, settings.namespace, account):
+        return job
+    return replace(job, service_account=account, role_arn=role_arn(session, account))
 
 
 def stage_job(request: StageRequest, settings: ClusterSettings) -> OneOffJob:

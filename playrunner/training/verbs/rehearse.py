@@ -17,7 +17,11 @@ from playrunner.commands.flags import options_from, pick, positional_if_given, v
     },
 )
 def rehearse(
-    context: Any, flags: dict[str, Any], story: str = "", steps: int = 4, keep: bool = False
+    context: Any,
+    flags: dict[str, Any],
+    story: str | None = None,
+    steps: int = 4,
+    keep: bool = False,
 ) -> int:
     """Rehearse a guide from an empty account to teardown, with its own profile and nodes."""
     from playrunner.training.rehearsal.rehearse import list_stories
