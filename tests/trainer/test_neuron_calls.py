@@ -1,4 +1,4 @@
-"""strategy neuron on a stand-in of torch-xla that runs on the CPU and writes down what is called."""
+"""strategy neuron on a stand-in of torch-xla that runs on the CPU and records the calls."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def test_bf16_is_autocast_and_gradients_are_summed_once_per_step(tmp_path: Path)
         (tmp_path / name).write_text(text)
     settings = ("strategy.name=neuron", "precision=bf16", "steps=2", "schedule.warmup_steps=1")
     words = [word for each in settings for word in ("--set", f"train.{each}")]
+    output = str(tmp_path / "run")
     done = subprocess.run(
-        [sys.executable, "-c", _RUN, "--profile", "bert-large-smoke", *words]
-        + ["--output", str(tmp_path / "run")],
+        [sys.executable, "-c", _RUN, "--profile", "bert-large-smoke", "--output", output, *words],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[2]}"},
         capture_output=True,
         text=True,

@@ -54,7 +54,7 @@ def step(
     for turn, batch in enumerate(batches):
         seed_micro_batch(session, number, turn)
         moved = {name: tensor.to(session.processes.device) for name, tensor in batch.items()}
-        # The compiler's own casting is turned off (NEURON_CC_FLAGS); XLA_USE_BF16 has no effect from
+        # The compiler's own casting is off (NEURON_CC_FLAGS); XLA_USE_BF16 has no effect from
         # torch-xla 2.8 on.
         with autocast(session):
             sums = session.call(moved)

@@ -104,7 +104,7 @@ def _environment(path: str, at: int) -> list[Row]:
         *found,
         *values(
             path,
-            "6.3 env XLA_DOWNCAST_BF16; ours: it has no effect from torch-xla 2.8 on, ranks autocast",
+            "6.3 env XLA_DOWNCAST_BF16; ours: without effect from torch-xla 2.8 on; autocast",
             XLA_DOWNCAST_BF16=ABSENT,
         ),
         *values(
