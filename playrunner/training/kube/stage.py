@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from playrunner.options import Options
 from playrunner.project import program
 from playrunner.ssh.sandbox_autostart import ensure_datasets_running
-from playrunner.training.data.request import StageRequest, resolved, target_of
+from playrunner.training.data.request import ENVIRONMENT, StageRequest, resolved, target_of
 from playrunner.training.data.transfer import Folder
 from playrunner.training.inventory_scope import value_of
-from playrunner.training.kube.export import ACCOUNTS, role_arn
 from playrunner.training.kube.one_off.job_pod import OPENED, OneOffJob
 from playrunner.training.kube.one_off.one_off_job import submit, tell
 from playrunner.training.kube.send_folder import send_folder
@@ -40,7 +38,7 @@ def stage(request: StageRequest, overrides: tuple[str, ...], options: Options) -
         return tell(result, 0, "staging", options, text)
     refuse(_claim(session), "data")
     made = stage_job if request.source else open_job
-    job = _with_account(made(request, session.settings), session)
+    job = made(request, session.settings)
     if request.source and request.is_folder:
         line = LiveLine(0, quiet=options.json)
         folder = Folder(Path(request.source).expanduser())
@@ -65,16 +63,6 @@ def stage(request: StageRequest, overrides: tuple[str, ...], options: Options) -
     )
 
 
-def _with_account(job: OneOffJob, session: ClusterSession) -> OneOffJob:
-    """The runs' service account is made by the first job that has it, with the role that eks.create
-    made for it; one that is there is used as it is."""
-    settings = session.settings
-    account = settings.service_account
-    if not account or session.kube.get(ACCOUNTS, settings.namespace, account):
-        return job
-    return replace(job, service_account=account, role_arn=role_arn(session, account))
-
-
 def stage_job(request: StageRequest, settings: ClusterSettings) -> OneOffJob:
     target = target_of(request, settings.mount)
     # Two that write to one folder at once would spoil it: its folder gives the job its name.
@@ -82,7 +70,8 @@ def stage_job(request: StageRequest, settings: ClusterSettings) -> OneOffJob:
     return OneOffJob(
         f"stage-{slug}-{hashlib.sha256(target.encode()).hexdigest()[:6]}",
         f"staging {request.into}",
-        ("-m", "trainer.staging", *request.words(target)),
+        ("-m", "trainer.staging", *request.words(target, ENVIRONMENT)),
+        secrets={ENVIRONMENT.partition(":")[2]: request.source} if request.is_signed else {},
         service_account=settings.service_account,
         opened=(*_run_folders(request, settings), *_made_folders(target, settings.mount)),
     )
