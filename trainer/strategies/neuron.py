@@ -95,7 +95,8 @@ def _device(xla: Any) -> torch.device:
     """By its name of today; the guide's versions have the older one only."""
     import torch_xla
 
-    return torch_xla.device() if hasattr(torch_xla, "device") else xla.xla_device()
+    device: torch.device = torch_xla.device() if hasattr(torch_xla, "device") else xla.xla_device()
+    return device
 
 
 def _sync(xla: Any) -> None:
