@@ -65,6 +65,7 @@ def namespace(words: Sequence[str] = ()) -> Collection:
         cost.cost,
         doctor.doctor,
         _page_verbs().page,
+        importlib.import_module("playrunner.training.verbs.rehearse").rehearse,
     )
     named = set[str]() if _ALL.intersection(words) else {word.partition(".")[0] for word in words}
     groups = _groups(named.__contains__) if named else []

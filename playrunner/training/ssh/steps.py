@@ -78,7 +78,7 @@ def _start_order(job: Job, node: NodeSlot, code: str) -> StartOrder:
 def _deepspeed(job: Job) -> str:
     if job.profile.train.strategy.name != "deepspeed":
         return ""
-    from trainer.optim.deepspeed_config import rendered
+    from trainer.optim.deepspeed_config import written
 
     on_cpu = job.profile.train.device == "cpu"
-    return json.dumps(rendered(job.profile.train, job.world_size, on_cpu), indent=1)
+    return json.dumps(written(job.profile.train, job.world_size, on_cpu), indent=1)
