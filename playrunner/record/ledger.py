@@ -161,7 +161,7 @@ class Ledger:
             atomic_write.write_text(
                 self.folder / "recap.json", as_json(summary, indent=2) + "\n", durable=False
             )
-            _forget_old(self.folder.parent, self._kept)
+            _forget_old(self.folder, self._kept)
         except OSError as error:
             self.lost = self.lost or error
 
@@ -218,13 +218,14 @@ def _log_text(result: Result, diff: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _forget_old(root: Path, kept: int) -> None:
-    """Without a look at each folder: every run ends with this."""
-    with os.scandir(root) as entries:
+def _forget_old(own: Path, kept: int) -> None:
+    """Without a look at each folder, since every run ends with this; a run's own stays."""
+    with os.scandir(own.parent) as entries:
         names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
     if not 0 < kept < len(names):
         return
     import shutil
 
     for name in names[:-kept]:
-        shutil.rmtree(root / name, ignore_errors=True)
+        if name != own.name:
+            shutil.rmtree(own.parent / name, ignore_errors=True)
