@@ -51,7 +51,7 @@ def clusters(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iter
 
 
 def asked(page: Page, title: str) -> None:
-    page.get_by_role("link", name="Clusters and money").click()
+    page.get_by_role("link", name="Clusters and money").first.click()
     page.get_by_role("link", name=title, exact=True).click()
     expect(page.get_by_role("heading", name=title)).to_be_visible()
     expect(page.locator(".notice.bad")).to_have_count(0)
