@@ -24,7 +24,7 @@ def plan_tree(survey: Survey, resources: Sequence[FoundResource]) -> list[dict[s
             if user.inflight is not step:
                 parents[id(user.inflight)] = step
     nodes = {id(step): _node(step, resources) for step in steps}
-    roots = []
+    roots: list[dict[str, Any]] = []
     for step in steps:
         parent = parents.get(id(step))
         (nodes[id(parent)]["below"] if parent else roots).append(nodes[id(step)])
