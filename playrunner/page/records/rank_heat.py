@@ -31,8 +31,10 @@ class RankHeat:
 
     def add(self, step: int, ranks: Any) -> None:
         """What a host wrote that is no comparison is passed over."""
-        seconds = ranks.get("seconds") if isinstance(ranks, dict) else None
-        each = ranks.get("each") if isinstance(ranks, dict) else None
+        if not isinstance(ranks, dict):
+            return
+        seconds: Any = ranks.get("seconds")
+        each: Any = ranks.get("each")
         if not isinstance(seconds, list) or not 0 < len(seconds) <= MOST_FIGURES:
             return
         if not all(map(_is_duration, seconds)) or not _is_duration(each) or not 1 <= each < 1e6:
