@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, Page, expect
 
@@ -46,13 +47,8 @@ def test_ranks_are_a_heat_strip_that_names_the_slow_one(server: PageServer, page
 
 def test_figures_of_ranks_that_a_host_invented_are_passed_over() -> None:
     heat = RankHeat()
-    for ranks in (
-        None,
-        [],
-        {"each": 1},
-        {"each": 0, "seconds": [1, 2]},
-        {"each": 1, "seconds": []},
-    ):
+    invented: list[Any] = [None, [], {"each": 1}, {"each": 0, "seconds": [1, 2]}]
+    for ranks in invented:
         heat.add(1, ranks)
     for seconds in ([1, "<b>"], [1, float("nan")], [1, -1], [True, 1], [0.1] * 5000):
         heat.add(1, {"each": 1, "seconds": seconds})
