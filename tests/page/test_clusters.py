@@ -69,7 +69,7 @@ def test_resources_are_listed_by_role_with_dollars_an_hour(clusters: Page) -> No
 def test_the_account_shows_each_stack_with_owner_and_dollars(clusters: Page) -> None:
     asked(clusters, "Account")
     expect(clusters.get_by_role("heading", name="drill")).to_contain_text("an hour")
-    row = clusters.get_by_role("row").filter(has_text="NAT gateway").first
+    row = clusters.get_by_role("row").filter(has_text="ec2 nat gateway").first
     expect(row).to_contain_text("$0.0450")
     clusters.set_viewport_size({"width": 400, "height": 800})
     assert no_overflow(clusters)

@@ -86,7 +86,7 @@ def test_smoothing_and_log_scale_change_the_curve(server: PageServer, page: Page
 
 def test_logs_are_searched_by_rank(server: PageServer, page: Page) -> None:
     page.goto(f"{server.base}/training/short")
-    page.get_by_label("rank").select_option("1")
+    page.locator("select[name=rank]").select_option("1")
     page.get_by_role("button", name="Search").click()
     expect(page.get_by_label("lines of the log")).to_contain_text("hello from rank one")
     expect(page.get_by_label("lines of the log")).not_to_contain_text("saving")
