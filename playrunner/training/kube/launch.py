@@ -3,6 +3,7 @@ its end."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import datetime
 
@@ -13,6 +14,7 @@ from playrunner.output.json_output import print_json
 from playrunner.playbook.playbook import role_play
 from playrunner.project import program
 from playrunner.run.run import run_plays
+from playrunner.training.environment.compiler import as_json
 from playrunner.training.kube.conclusion import conclude
 from playrunner.training.kube.data import with_data
 from playrunner.training.kube.ending import end, sweep
@@ -93,6 +95,7 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
         return code
     record = Record(name)
     record.begin(job.summary(), past=existing is not None)
+    record.keep("environment.json", json.dumps(as_json(job.environment), indent=1) + "\n")
     run = ClusterRun(job.summary(), Status("pending"))
     if request.detach:
         return _say_detached(run, line, options)
