@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from trainer import config, profile_text
+from trainer import config, own_script, profile_text
 from trainer.config import Profile
 from trainer.errors import BadInput, nearest
 from trainer.profile_text import Located, shown
@@ -23,11 +23,12 @@ MOST_FILES = 50  # that one profile inherits from, directly or not
 
 
 def read_profile(name: str, overrides: Iterable[str] = ()) -> Profile:
-    """The profile of a file or bundled name, with `train.steps=100` style overrides applied."""
-    merged = _inherited(_find(name), (), [])
+    """The profile of a file or bundled name, with `train.steps=100` style overrides applied; without
+    a name, overrides alone."""
+    merged = _inherited(_find(name), (), []) if name else Located()
     for text in overrides:
         merged = _merge(merged, _override(text))
-    profile = _build(Profile, merged, "")
+    profile = _build(Profile, own_script.settings(merged), "")
     assert isinstance(profile, Profile)
     return profile
 

@@ -22,7 +22,13 @@ from playrunner.training.environment.compiler import as_json
 from playrunner.training.environment.variable import Variable
 from playrunner.training.netcheck.errors import GateClosed
 from playrunner.training.netcheck.spares import launch_with_replacement_nodes
-from playrunner.training.request import Request, read_request, refuse, run_name, wanted_nodes
+from playrunner.training.request import (
+    Request,
+    default_name,
+    read_request,
+    refuse,
+    wanted_nodes,
+)
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.run import Run
 from playrunner.training.runs.states import CANCELLED
@@ -38,6 +44,7 @@ from playrunner.training.ssh.plan import environment_of, plan
 from playrunner.training.ssh.pool import host_pool
 from playrunner.training.ssh.run_view import find_run
 from playrunner.training.ssh.sandbox_fit import fitted
+from playrunner.training.ssh.script import script_steps
 from playrunner.training.ssh.steps import steps_for
 from playrunner.training.ssh.stop import stop_run
 from trainer.netcheck.findings import Expected
@@ -54,7 +61,7 @@ class FirstNodeLost(HostUnreachable):
 def launch(request: Request, options: Options) -> int:
     """A node that fails the network check is quarantined, and a spare replaces it."""
     name, wanted = (
-        request.name or run_name(request.profile),
+        request.name or default_name(request),
         wanted_nodes(request, read_request(request)),
     )
     return launch_with_replacement_nodes(
@@ -80,7 +87,7 @@ def _launch(request: Request, options: Options) -> int:
         refuse(preflight.complaints(job, facts, time.time()), "preflight")
         if not existing:
             refuse(_left_elsewhere(job, facts, fleet), "preflight")
-        job = with_data(job, fleet, options, line.say)
+        job = job if job.profile.script else with_data(job, fleet, options, line.say)
         environment = environment_of(job, fleet, facts)
         starting = replace(options, skip_tags="start" if request.stage_only else "")
         summary, jobs, code = _start(job, facts, environment, fleet, starting)
@@ -218,7 +225,8 @@ def _start(
     fleet: Fleet,
     options: Options,
 ) -> tuple[dict[str, Any], dict[str, Any], int]:
-    summary, jobs = steps_for(job, facts, environment, secrets.token_hex(16))
+    script = script_steps(job, fleet) if job.profile.script else None
+    summary, jobs = steps_for(job, facts, environment, secrets.token_hex(16), script)
     play = role_play("training", ",".join(jobs))
     # Every node at once: they wait for one another when they start.
     settings = replace(
