@@ -281,6 +281,6 @@ class Profile:
     # Its arguments, a list or a line; $RUN_DIR and $CHECKPOINT_DIR in them are replaced
     args: tuple[str, ...] = ()
     setup: str = ""  # a shell command in its folder, once per node and content
-    # The folder that is copied to the nodes; "" is that of the profile, or of the command line. What
-    # .gitignore and .playrunnerignore name stays here
+    # The folder that is copied to the nodes; "" is that of the profile, or of the command line.
+    # What .gitignore and .playrunnerignore name stays here
     code: str = ""

@@ -23,8 +23,8 @@ MOST_FILES = 50  # that one profile inherits from, directly or not
 
 
 def read_profile(name: str, overrides: Iterable[str] = ()) -> Profile:
-    """The profile of a file or bundled name, with `train.steps=100` style overrides applied; without
-    a name, overrides alone."""
+    """The profile of a file or bundled name, with `train.steps=100` style overrides applied;
+    without a name, overrides alone."""
     merged = _inherited(_find(name), (), []) if name else Located()
     for text in overrides:
         merged = _merge(merged, _override(text))

@@ -1,4 +1,4 @@
-"""Patterns of a .gitignore, as far as people write them: folders/, /anchored, *.suffix, **, !kept."""
+"""Patterns of a .gitignore as people write them: folders/, /anchored, *.suffix, **, !kept."""
 
 from __future__ import annotations
 

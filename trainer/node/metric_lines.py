@@ -83,9 +83,7 @@ class MetricLines:
             if "epoch" not in numbers:
                 return None
             step = max(self.bar, self.last + ("eval_loss" not in numbers))
-        record = {
-            name: value for name, value in numbers.items() if name not in (*_LOSSES, *_STEPS)
-        }
+        record = {name: value for name, value in numbers.items() if name not in (*_LOSSES, *_STEPS)}
         record["step"] = int(step)
         if loss is not None:
             record["loss"] = loss

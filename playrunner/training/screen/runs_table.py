@@ -72,7 +72,7 @@ def _row(run: Run, now: float) -> tuple[str, ...]:
     return (
         run.name,
         run.state + alarm(run, now),
-        f"{run.steps}/{run.job.get('steps', '?')}",
+        f"{run.steps}/{run.job.get('steps') or '?'}",
         f"{last['loss']:.4f}" if last else "-",
         f"{last.get('tokens_per_second', 0):,.0f}" if last and run.state == "running" else "-",
         str(len(run.hosts)) + (f" ({', '.join(run.silent)} silent)" if run.silent else ""),

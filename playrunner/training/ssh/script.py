@@ -14,7 +14,7 @@ from playrunner.training.ssh.job import Job
 def script_steps(job: Job, fleet: Fleet) -> dict[str, dict[str, Any]]:
     """The variables of roles/training/tasks/main.yaml for each node. Only contents that some node
     lacks travel."""
-    code = script_code(job.profile.code or ".", job.profile.script)
+    code = script_code(job.profile.code, job.profile.script)
     lacking = _lacking(job, code, fleet)
     archive = str(code.pack(lacking)) if lacking else ""
     return {

@@ -6,13 +6,13 @@ from typing import Any
 
 from playrunner.commands.flags import options_from, verb
 from playrunner.training.launchers import CLUSTER_LAUNCHERS, SSH_LAUNCHERS, listed
+from playrunner.training.verbs.flags import LAUNCH, NAMED, RUN, run_backend
 from playrunner.training.verbs.scripts import (
     more_arguments,
     script_settings,
     whole_path,
     words_after_dashes,
 )
-from playrunner.training.verbs.flags import LAUNCH, NAMED, RUN, run_backend
 
 
 @verb(
