@@ -30,6 +30,7 @@ from playrunner.training.request import (
     wanted_nodes,
 )
 from playrunner.training.runs.record import Record
+from playrunner.training.runs.remembered import used_inventory
 from playrunner.training.runs.states import CANCELLED
 from playrunner.training.screen.screen import LiveLine
 from playrunner.training.ssh import preflight
@@ -102,7 +103,7 @@ def _launch(request: Request, options: Options) -> int:
                 print_json({**state, "backend": "ssh", "nodes": list(jobs)})
             return code
         record = Record(job.name)
-        record.begin(summary)
+        record.begin({**summary, "inventory": used_inventory(options)})
         record.keep("environment.json", json.dumps(as_json(environment), indent=1) + "\n")
         return _see_through(summary, jobs, request, record, fleet, line, options)
 
