@@ -16,6 +16,7 @@ from trainer import config, own_script, profile_text
 from trainer.config import Profile
 from trainer.errors import BadInput, nearest
 from trainer.profile_text import Located, shown
+from trainer.setting_names import elsewhere
 
 BUNDLED = Path(__file__).parent / "profiles"
 PROJECT = Path("profiles")  # of the project one stands in; before those that are bundled
@@ -137,9 +138,8 @@ def _build(kind: type, values: Located, path: str) -> Any:
     for key, value in values.items():
         if key not in fields:
             what = f'"{path}{key}"' if path else f'"{key}"'
-            raise BadInput(
-                f"{values.location(key)}: there is no setting {what}{nearest(key, sorted(fields))}"
-            )
+            hint = (not path and elsewhere(key)) or nearest(key, sorted(fields))
+            raise BadInput(f"{values.location(key)}: there is no setting {what}{hint}")
         if hints[key] is config.Fast and not isinstance(value, dict):  # `fast: off`
             value = Located({"mode": value}, {"mode": values.location(key)})
         try:

@@ -6,11 +6,12 @@ from playrunner.training.verbs.data import stage
 from playrunner.training.verbs.inspection import bench, env, logs, status, tensorboard, watch, why
 from playrunner.training.verbs.model import evaluate, export, generate, import_weights
 from playrunner.training.verbs.profile import check
-from playrunner.training.verbs.runs import launch, prepare, resume, scale, stop
+from playrunner.training.verbs.runs import attach, launch, prepare, resume, scale, stop
 
 GROUP = "train"
 LIFECYCLE = False  # runs are launched and stopped, not created and deleted
 __all__ = [
+    "attach",
     "bench",
     "check",
     "env",

@@ -46,6 +46,14 @@ class ClusterBackend:
 
         return stop(self.options, name)
 
+    def attach(self, name: str) -> int:
+        from playrunner.errors import BadInput
+
+        raise BadInput(
+            "train.attach is for runs on hosts: a cluster's runs need no follower; see them with"
+            " train.watch, or train.logs --follow"
+        )
+
     def resume(self, name: str, nodes: int, overrides: tuple[str, ...], detach: bool) -> int:
         from playrunner.training.kube.resume import resume
 

@@ -32,6 +32,7 @@ from playrunner.training.launchers import SSH_LAUNCHERS, listed
 from playrunner.training.netcheck.errors import GateClosed
 from playrunner.training.request import Request, check_name, read_request, run_name
 from playrunner.training.runs.record import Record
+from playrunner.training.runs.remembered import used_inventory
 from playrunner.training.runs.states import CANCELLED
 from playrunner.training.screen.screen import LiveLine
 from trainer.config import Profile
@@ -103,7 +104,8 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
             )
         return code
     record = Record(name)
-    record.begin(job.summary(), past=existing is not None)
+    summary = {**job.summary(), "inventory": used_inventory(options)}
+    record.begin(summary, past=existing is not None)
     run = ClusterRun(job.summary(), Status("pending"))
     if request.detach:
         return _say_detached(run, line, options)

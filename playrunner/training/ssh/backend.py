@@ -45,6 +45,11 @@ class SshBackend:
 
         return stop(self.options, name)
 
+    def attach(self, name: str) -> int:
+        from playrunner.training.ssh.attach import attach
+
+        return attach(self.options, name)
+
     def resume(self, name: str, nodes: int, overrides: tuple[str, ...], detach: bool) -> int:
         from playrunner.training.ssh.resume import resume
 

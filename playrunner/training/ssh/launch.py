@@ -172,6 +172,11 @@ def follow(
         line.say(f"stopping {job['name']}; its checkpoint is saved first")
         stop_run(fleet, job, options)
         record.end({"state": "stopped", "time": time.time()})
+        steps = [each["step"] for each in record.metrics()[-1:]]
+        line.say(
+            f"{job['name']} is stopped{f' at step {steps[0]}' if steps else ''}; it goes on with:"
+            f" {program()} train.resume --name {job['name']}"
+        )
         return CANCELLED
     finally:
         line.end()

@@ -6,7 +6,7 @@ from typing import Any
 
 from playrunner.commands.flags import options_from, verb
 from playrunner.training.launchers import CLUSTER_LAUNCHERS, SSH_LAUNCHERS, listed
-from playrunner.training.verbs.flags import LAUNCH, NAMED, RUN, run_backend
+from playrunner.training.verbs.flags import LAUNCH, LOOK, NAMED, RUN, run_backend
 from playrunner.training.verbs.scripts import (
     more_arguments,
     script_settings,
@@ -74,6 +74,12 @@ def prepare(context: Any, flags: dict[str, Any]) -> int:
 def stop(context: Any, flags: dict[str, Any], name: str = "") -> int:
     """Save a checkpoint and stop a run; no process or object of it remains."""
     return run_backend(flags, name).stop(name)
+
+
+@verb(flags=LOOK, help=NAMED)
+def attach(context: Any, flags: dict[str, Any], name: str = "") -> int:
+    """Follow a run on hosts that goes on already; Ctrl-C leaves it and stops nothing."""
+    return run_backend(flags, name).attach(name)
 
 
 @verb(

@@ -1,4 +1,4 @@
-"""A character model in the manner of nanoGPT: settings by --name=value, out/ckpt.pt, `iter` lines."""
+"""A character model in the manner of nanoGPT: --name=value settings, out/ckpt.pt, `iter` lines."""
 
 import os
 import sys
