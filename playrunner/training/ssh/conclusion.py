@@ -84,8 +84,8 @@ def _say_success(
     another = (
         ""
         if job.get("script")
-        else f"\n  {program()} train.launch --profile gpt2-micro-smoke --nodes 4 --launcher torchrun"
-        " --set train.device_batch_size=2 --name four"
+        else f"\n  {program()} train.launch --profile gpt2-micro-smoke --nodes 4"
+        " --launcher torchrun --set train.device_batch_size=2 --name four"
     )
     line.say(
         "next, for example:\n"
