@@ -45,6 +45,7 @@ class Backend(Protocol):
     def stage(self, request: StageRequest, overrides: tuple[str, ...]) -> int: ...
 
 
+PACE = 3  # metrics that tell how fast a run usually is
 # What profiles call the launchers of clusters.
 _OF_PROFILES = {"elastic": "elasticjob", "volcano": "vcjob", "pytorchjob": "pytorchjob"}
 
@@ -120,7 +121,7 @@ def show_status(options: Options) -> int:
     """All runs of every backend in use."""
     from playrunner.training.screen.runs_table import show_runs
 
-    with opened_look(options, 1) as look:
+    with opened_look(options, PACE) as look:
         seen = look()
     return show_runs(seen.runs, seen.silent, as_json_text=options.json)
 
