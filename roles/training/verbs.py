@@ -4,6 +4,7 @@ from playrunner.page.verbs import train_report as report
 from playrunner.training.verbs.cluster import netcheck, precompile, shell, top
 from playrunner.training.verbs.data import stage
 from playrunner.training.verbs.inspection import bench, env, logs, status, tensorboard, watch, why
+from playrunner.training.verbs.listing import profiles, settings
 from playrunner.training.verbs.model import evaluate, export, generate, import_weights
 from playrunner.training.verbs.profile import check
 from playrunner.training.verbs.runs import attach, launch, prepare, resume, scale, stop
@@ -24,9 +25,11 @@ __all__ = [
     "netcheck",
     "precompile",
     "prepare",
+    "profiles",
     "report",
     "resume",
     "scale",
+    "settings",
     "shell",
     "stage",
     "status",
