@@ -7,7 +7,7 @@ from playrunner.training.verbs.inspection import bench, env, logs, status, tenso
 from playrunner.training.verbs.listing import profiles, settings
 from playrunner.training.verbs.model import evaluate, export, generate, import_weights
 from playrunner.training.verbs.profile import check
-from playrunner.training.verbs.runs import attach, launch, prepare, resume, scale, stop
+from playrunner.training.verbs.runs import attach, delete, launch, prepare, resume, scale, stop
 
 GROUP = "train"
 LIFECYCLE = False  # runs are launched and stopped, not created and deleted
@@ -15,6 +15,7 @@ __all__ = [
     "attach",
     "bench",
     "check",
+    "delete",
     "env",
     "evaluate",
     "export",

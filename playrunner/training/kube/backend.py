@@ -54,6 +54,14 @@ class ClusterBackend:
             " train.watch, or train.logs --follow"
         )
 
+    def delete(self, name: str) -> int:
+        from playrunner.errors import BadInput
+
+        raise BadInput(
+            "train.delete is for runs on hosts: on a cluster train.stop deletes a run's objects,"
+            " and its files are on the claim"
+        )
+
     def resume(self, name: str, nodes: int, overrides: tuple[str, ...], detach: bool) -> int:
         from playrunner.training.kube.resume import resume
 

@@ -76,6 +76,12 @@ def stop(context: Any, flags: dict[str, Any], name: str = "") -> int:
     return run_backend(flags, name).stop(name)
 
 
+@verb(flags=RUN, help={"name": "the run's name"})
+def delete(context: Any, flags: dict[str, Any], name: str = "") -> int:
+    """Delete a run on hosts that has ended, with its checkpoints; says its size and asks first."""
+    return run_backend(flags, name).delete(name)
+
+
 @verb(flags=LOOK, help=NAMED)
 def attach(context: Any, flags: dict[str, Any], name: str = "") -> int:
     """Follow a run on hosts that goes on already; Ctrl-C leaves it and stops nothing."""

@@ -123,6 +123,12 @@ def test_one_changed_file_is_all_that_travels_and_a_wrong_argument_is_not_tried_
     assert ended.code == 0, ended.text
     assert site.losses("small") == {1: 2.5}
     assert len({path.name for path in store.iterdir()} - before) == 1
+    asked = site.invoke("train.delete", "--name", "small")
+    assert asked.code == 5 and "needs --yes" in asked.err
+    deleted = site.invoke("train.delete", "--name", "small", "--yes", "--json")
+    assert deleted.data["changed"] and deleted.data["bytes"] > 100, deleted.text
+    assert not site.folder("small").exists()
+    assert site.invoke("train.status", "--name", "small").code == 102
 
 
 @pytest.mark.parametrize(
