@@ -42,8 +42,8 @@ def test_a_script_like_nanogpt_trains_stops_and_resumes_where_it_was(
         "--set",
         "setup=echo prepared >> prepared.txt",
         "--",
-        "--max_iters=400",
-        "--pause=0.05",
+        "--max_iters=100000",
+        "--pause=0.02",
     )
     assert begun.code == 0, begun.text
     site.await_step("nano", 3)
