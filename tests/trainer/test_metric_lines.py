@@ -21,10 +21,13 @@ from trainer.node.metric_lines import MetricLines, ScriptMetrics
         (["Epoch 1:  50%|##  | 5/10 [00:00<00:00, 9.9it/s, v_num=0, train_loss=2.3]"], [(15, 2.3)]),
         (
             [
-                " 20%|##        | 2/10 [00:00<00:01,  5.01it/s]",
+                " 10%|#         | 1/10 [00:00<00:01,  5.01it/s]",
                 "{'loss': 3.4, 'grad_norm': 1.0, 'learning_rate': 4e-05, 'epoch': 0.1}",
-                " 40%|####      | 4/10 [00:00<00:01,  5.01it/s]",
+                " 20%|##        | 2/10 [00:00<00:01,  5.01it/s]",
+                "Writing model shards: 100%|####| 1/1 [00:00<00:00, 218.51it/s]",
+                " 30%|###       | 3/10 [00:00<00:01,  5.01it/s]",
                 "{'loss': '3.2', 'learning_rate': '2e-05', 'epoch': '0.2'}",
+                " 40%|####      | 4/10 [00:00<00:01,  5.01it/s]",
                 "{'train_runtime': 0.5, 'train_loss': 3.3, 'epoch': 0.2}",
             ],
             [(2, 3.4), (4, 3.2)],

@@ -25,7 +25,7 @@ _VALIDATION = re.compile(rf"\b(?:val(?:idation)?|eval)[ _]loss\b\s*[ =:]\s*({_NU
 _LIGHTNING = re.compile(
     rf"Epoch (\d+):.*?\| (\d+)/(\d+) \[.*?\b(?:train_)?loss(?:_step)?=({_NUMBER})"
 )
-_BAR = re.compile(r"\| (\d+)/(\d+) \[\d+:\d\d")  # of tqdm
+_BAR = re.compile(r"^\s*\d+%\|.*\| (\d+)/\d+ \[\d+:\d\d")  # of tqdm, without a title: the steps
 _STEPS = ("step", "global_step", "iter", "iteration", "steps")
 _LOSSES = ("loss", "train_loss", "train/loss", "training_loss")
 # Names that others use, and ours
@@ -48,6 +48,8 @@ class MetricLines:
     def __init__(self) -> None:
         self.bar = 0  # where the newest progress bar stands
         self.last = 0
+        # A record without a step: the Trainer redraws its bar after each, with the step it is of
+        self.waiting: dict[str, Any] | None = None
 
     def read(self, line: str) -> list[dict[str, Any]]:
         """The records in a line as the log has it: `[0] text`."""
@@ -55,15 +57,26 @@ class MetricLines:
         if not ranked or int(ranked[1]) != 0 or len(line) > _MOST_CHARACTERS:
             return []
         text = line[ranked.end() :]
+        if bar := _BAR.match(text):
+            self.bar = int(bar[1])
+            return self._placed()
         record = self._mapping(text) if "{" in text else None
+        if record and "step" not in record:
+            placed, self.waiting = self._placed(), {**record, "time": time.time()}
+            return placed
         record = record or self._pattern(text)
-        for bar in _BAR.finditer(text):
-            if "loss" not in text and "Epoch" not in text:
-                self.bar = int(bar[1])
         if not record or ("loss" not in record and "eval_loss" not in record):
             return []
         self.last = max(self.last, int(record["step"]))
         return [{**record, "time": record.get("time", time.time())}]
+
+    def _placed(self) -> list[dict[str, Any]]:
+        """The record that waited for its step."""
+        record, self.waiting = self.waiting, None
+        if record is None:
+            return []
+        self.last = max(self.bar, self.last + ("loss" in record))
+        return [{**record, "step": self.last}]
 
     def _mapping(self, text: str) -> dict[str, Any] | None:
         """A line of JSON, or a dictionary as Python prints it: the Trainer's, which has no step."""
@@ -79,12 +92,13 @@ class MetricLines:
         step = next((numbers[name] for name in _STEPS if name in numbers), None)
         if "train_runtime" in numbers:
             return None  # the Trainer's summary: a mean, not a step's loss
-        if step is None:
-            if "epoch" not in numbers:
-                return None
-            step = max(self.bar, self.last + ("eval_loss" not in numbers))
+        if step is None and "epoch" not in numbers:
+            return None
         record = {name: value for name, value in numbers.items() if name not in (*_LOSSES, *_STEPS)}
-        record["step"] = int(step)
+        if loss is None and "eval_loss" not in record:
+            return None
+        if step is not None:
+            record["step"] = int(step)
         if loss is not None:
             record["loss"] = loss
         return record
