@@ -51,8 +51,10 @@ def test_a_script_like_nanogpt_trains_stops_and_resumes_where_it_was(
     assert (work / "model.py").read_bytes() == (project / "model.py").read_bytes()
     assert not (work / "weights.bin").exists()
     assert (work / "prepared.txt").read_text() == "prepared\n" * 2, "once on each node"
-    refused = site.invoke("train.scale", "--name", "nano", "--nodes", 99)
-    assert refused.code == 5
+    script.rename(project / "aside.py")
+    refused = site.invoke("train.scale", "--name", "nano", "--nodes", 1)
+    (project / "aside.py").rename(script)
+    assert refused.code == 5 and "there is no such file" in refused.err, refused.text
     state = site.invoke("train.status", "--name", "nano", "--json")
     assert state.data["state"] == "running", "it was refused before anything was stopped"
     stopped = site.invoke("train.stop", "--name", "nano")
