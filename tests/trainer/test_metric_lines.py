@@ -56,3 +56,11 @@ def test_a_resumed_run_drops_the_steps_it_takes_again(tmp_path: Path) -> None:
     assert news == "guard: the loss is nan at step 4"
     steps = [json.loads(line)["step"] for line in path.read_text().splitlines()]
     assert steps == [0, 1, 2, 3, 4]
+
+
+def test_a_script_that_begins_again_counts_from_its_beginning() -> None:
+    reader = MetricLines()
+    line = "{'loss': '3.4', 'epoch': '0.1'}"
+    once = ["  0%|  | 0/4 [00:00<?, ?it/s]", line, " 50%|# | 2/4 [00:00<00:02, 5.01it/s]"]
+    found = [record for text in once * 2 for record in reader.read(f"[0] {text}")]
+    assert [record["step"] for record in found] == [2, 2]

@@ -59,7 +59,10 @@ class MetricLines:
         text = line[ranked.end() :]
         if bar := _BAR.match(text):
             self.bar = int(bar[1])
-            return self._placed()
+            placed = self._placed()
+            if not self.bar:
+                self.last = 0  # the script begins again
+            return placed
         record = self._mapping(text) if "{" in text else None
         if record and "step" not in record:
             placed, self.waiting = self._placed(), {**record, "time": time.time()}

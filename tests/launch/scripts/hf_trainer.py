@@ -25,3 +25,5 @@ Trainer(
     ),
     train_dataset=rows,
 ).train()
+if torch.distributed.is_initialized():
+    torch.distributed.destroy_process_group()
