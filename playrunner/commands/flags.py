@@ -111,7 +111,9 @@ def _handed_on() -> tuple[str, ...]:
 
 
 def typed_flags(words: Iterable[str]) -> set[str]:
-    """The flags that a command line names."""
+    """The flags that a command line names; what follows `--` is another program's."""
+    words = list(words)
+    words = words[: words.index("--")] if "--" in words else words
     return {word[2:].partition("=")[0].replace("-", "_") for word in words if word[:2] == "--"}
 
 

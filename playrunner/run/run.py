@@ -164,6 +164,11 @@ def _run(
 
 
 def open_inventory(options: Options) -> Inventory:
+    """The inventory asked for, or the usual one."""
+    return read_inventory(inventory_sources(options), lambda: read_extra_vars(options.extra_vars))
+
+
+def inventory_sources(options: Options) -> list[str]:
     """The inventory asked for; without one, PLAYRUNNER_INVENTORY, that of ansible.cfg or
     ANSIBLE_INVENTORY, or the project's default."""
     named = (
@@ -172,9 +177,7 @@ def open_inventory(options: Options) -> Inventory:
         or tuple(ansible_config().words("inventory"))
     )
     sources = [project.find_inventory(source) for source in named]
-    return read_inventory(
-        sources or [project.default_inventory()], lambda: read_extra_vars(options.extra_vars)
-    )
+    return sources or [project.default_inventory()]
 
 
 @cache

@@ -45,6 +45,16 @@ class SshBackend:
 
         return stop(self.options, name)
 
+    def attach(self, name: str) -> int:
+        from playrunner.training.ssh.attach import attach
+
+        return attach(self.options, name)
+
+    def delete(self, name: str) -> int:
+        from playrunner.training.ssh.delete import delete
+
+        return delete(self.options, name)
+
     def resume(self, name: str, nodes: int, overrides: tuple[str, ...], detach: bool) -> int:
         from playrunner.training.ssh.resume import resume
 

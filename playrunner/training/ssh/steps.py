@@ -18,9 +18,14 @@ from playrunner.training.ssh.preflight import Facts
 
 
 def steps_for(
-    job: Job, facts: Facts, environment: Sequence[Variable], token: str
+    job: Job,
+    facts: Facts,
+    environment: Sequence[Variable],
+    token: str,
+    script: dict[str, dict[str, Any]] | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The job as it is written down, and every node's variables."""
+    """The job as it is written down, and every node's variables; `script` are those of a script
+    of the user's own."""
     name, archive = code_archive()
     codes = {node.host: f"{node.root}/code/{name}" for node in job.nodes}
     summary = {**job.summary(), "codes": codes}
@@ -43,6 +48,7 @@ def steps_for(
                 "folder": job.folder(node),
                 "code": codes[node.host],
                 "python": node.python,
+                "script": (script or {}).get(node.host, {}),
                 "hostfile_place": bool(facts[node.host].get("job_folder")),
                 "told": asdict(_start_order(job, node, codes[node.host])),
             }
@@ -72,6 +78,7 @@ def _start_order(job: Job, node: NodeSlot, code: str) -> StartOrder:
         max_restarts=job.profile.launch.max_restarts,
         restarts_per_hour=job.profile.launch.restarts_per_hour,
         commands=commands(job, node, code),
+        script=bool(job.profile.script),
     )
 
 
