@@ -9,10 +9,10 @@ from playrunner.training.runs.record import Record
 from playrunner.training.screen.screen import LiveLine
 from playrunner.training.ssh.conclusion import conclude
 from playrunner.training.ssh.follow import Follower
-from playrunner.training.ssh.hosts import open_fleet
 from playrunner.training.ssh.job import LEASE_SECONDS
 from playrunner.training.ssh.listener import RecordingListener
-from playrunner.training.ssh.selection import the_run
+from playrunner.training.ssh.nodes.hosts import open_fleet
+from playrunner.training.ssh.nodes.selection import the_run
 from trainer.netcheck.findings import Expected
 
 

@@ -78,7 +78,7 @@ class SshBackend:
     @contextmanager
     def watch(self, metrics: int) -> Iterator[Callable[[], Snapshot]]:
         from playrunner.training.screen.watch_page import Snapshot
-        from playrunner.training.ssh.hosts import open_fleet, training_hosts
+        from playrunner.training.ssh.nodes.hosts import open_fleet, training_hosts
         from playrunner.training.ssh.run_view import all_runs
 
         with open_fleet(self.options) as fleet:

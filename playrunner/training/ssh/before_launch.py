@@ -16,10 +16,10 @@ from playrunner.training.script_code import script_code
 from playrunner.training.ssh import preflight
 from playrunner.training.ssh.data import with_data
 from playrunner.training.ssh.job import Job
+from playrunner.training.ssh.nodes.sandbox_fit import fitted
 from playrunner.training.ssh.plan import environment_of, plan
 from playrunner.training.ssh.preflight import Facts
 from playrunner.training.ssh.run_view import find_run
-from playrunner.training.ssh.sandbox_fit import fitted
 
 
 def check_launch(request: Request, fleet: Fleet, options: Options) -> None:

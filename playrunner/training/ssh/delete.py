@@ -12,8 +12,8 @@ from playrunner.project import program
 from playrunner.training.request import refuse
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.run import Run
-from playrunner.training.ssh.hosts import open_fleet, root_of
-from playrunner.training.ssh.selection import the_run
+from playrunner.training.ssh.nodes.hosts import open_fleet, root_of
+from playrunner.training.ssh.nodes.selection import the_run
 
 
 def delete(options: Options, name: str) -> int:

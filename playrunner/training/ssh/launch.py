@@ -38,13 +38,13 @@ from playrunner.training.ssh.before_launch import goes_on, left_elsewhere
 from playrunner.training.ssh.conclusion import conclude
 from playrunner.training.ssh.data import with_data
 from playrunner.training.ssh.follow import Follower
-from playrunner.training.ssh.hosts import open_fleet
 from playrunner.training.ssh.job import LEASE_SECONDS, Job
 from playrunner.training.ssh.listener import RecordingListener
+from playrunner.training.ssh.nodes.hosts import open_fleet
+from playrunner.training.ssh.nodes.pool import host_pool
+from playrunner.training.ssh.nodes.sandbox_fit import fitted
 from playrunner.training.ssh.plan import environment_of, plan
-from playrunner.training.ssh.pool import host_pool
 from playrunner.training.ssh.run_view import find_run
-from playrunner.training.ssh.sandbox_fit import fitted
 from playrunner.training.ssh.script import script_steps
 from playrunner.training.ssh.steps import steps_for
 from playrunner.training.ssh.stop import stop_run

@@ -14,7 +14,6 @@ from playrunner.training.environment.conflicts import conflicting_settings
 from playrunner.training.environment.machine_facts import MachineFacts
 from playrunner.training.environment.variable import Variable
 from playrunner.training.request import Request, check_name, default_name, refuse, wanted_nodes
-from playrunner.training.ssh.hosts import root_of, training_hosts, usable_hosts
 from playrunner.training.ssh.job import (
     LEASE_SECONDS,
     Job,
@@ -24,6 +23,7 @@ from playrunner.training.ssh.job import (
     with_ranks,
 )
 from playrunner.training.ssh.launchers import LAUNCHERS
+from playrunner.training.ssh.nodes.hosts import root_of, training_hosts, usable_hosts
 from playrunner.training.ssh.preflight import Facts
 from trainer.config import Profile
 

@@ -13,9 +13,9 @@ from playrunner.training.runs.record import Record
 from playrunner.training.runs.run import Run
 from playrunner.training.runs.states import ENDED
 from playrunner.training.ssh.before_launch import check_launch
-from playrunner.training.ssh.hosts import open_fleet
 from playrunner.training.ssh.launch import launch
-from playrunner.training.ssh.selection import the_run
+from playrunner.training.ssh.nodes.hosts import open_fleet
+from playrunner.training.ssh.nodes.selection import the_run
 from playrunner.training.ssh.stop import stop_run
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from playrunner.ssh.fleet import Fleet
 from playrunner.training.runs.run import Run
-from playrunner.training.ssh.hosts import root_of
+from playrunner.training.ssh.nodes.hosts import root_of
 
 
 def all_runs(
