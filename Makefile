@@ -19,7 +19,7 @@ FUZZ_INPUTS ?= 20000
 export FUZZ_SEED
 LAUNCH ?= tests/launch/end_to_end tests/roles/test_gcp_training.py
 # What holds for any API server, and is asked of a real one, too.
-KUBE := tests/sandbox/kube/test_conformance.py tests/modules/k8s tests/kube
+KUBE ?= tests/sandbox/kube/test_conformance.py tests/modules/k8s tests/kube
 
 .PHONY: quickstart test test-coverage test-differential test-ansible test-trainer test-launch test-cloud test-images test-cluster test-kube test-page fuzz drills lint bench bench-launch \
   bench-trainer bench-aws bench-kube bench-page page-picture kube-assets trainer-ready packages kube-packages image-packages page-packages clean

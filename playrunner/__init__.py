@@ -39,6 +39,7 @@ Outside the layers:
 
 sandbox     the local sandbox: hosts, AWS, Google Cloud and Kubernetes to rehearse runbooks with
 __main__    `python -m playrunner`, the same as the `playrunner` command
+metrics     `metrics.log(...)` for training scripts; it travels to the nodes with the trainer
 eks_token   `python -m playrunner.eks_token`, the program that EKS kubeconfig files name
 gke_token   `python -m playrunner.gke_token`, the program that GKE kubeconfig files name
 """

@@ -76,6 +76,12 @@ class RunRefused(BadInput):
     """A setting without which no step of a run can work: credentials, or whose things to make."""
 
 
+class LeaseNotHeld(RunRefused):
+    """Another run works on the same stack, or took it from this one: nothing may be changed."""
+
+    exit_code = 2
+
+
 class StepFailed(PlayrunnerError):
     """A step failed."""
 

@@ -24,12 +24,24 @@ def main(arguments: list[str] | None = None) -> int:
 
     output = Path(options.output)
     try:
-        profile = with_own_data(read_profile(options.profile, options.set))
+        profile = _rehearsed(with_own_data(read_profile(options.profile, options.set)))
         _check(profile, output)
         return _train(profile, output, options.explain)
     except TrainerError as error:
         print(f"trainer: {error}", file=sys.stderr, flush=True)
         return error.exit_code
+
+
+def _rehearsed(profile: Profile) -> Profile:
+    """Made small where this is a rehearsal; rank 0 says how."""
+    if not os.environ.get("TRAINER_REHEARSAL"):
+        return profile
+    from trainer.rehearsal import rehearsal_steps, rehearsed
+
+    profile, lines = rehearsed(profile, rehearsal_steps(os.environ), _world_size())
+    if os.environ.get("RANK", "0") == "0":
+        print(*lines, sep="\n", file=sys.stderr, flush=True)
+    return profile
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -69,13 +81,7 @@ def _check(profile: object, output: Path) -> None:
     from trainer.validate import check
 
     assert isinstance(profile, Profile)
-    try:
-        world_size = int(os.environ.get("WORLD_SIZE") or 1)
-    except ValueError:
-        raise BadInput(
-            f"the environment's WORLD_SIZE is {os.environ['WORLD_SIZE']!r}, not a number"
-        ) from None
-    check(profile, world_size)
+    check(profile, _world_size())
     from trainer.loop.trackers import check_trackers
 
     check_trackers(profile.train)
@@ -94,6 +100,15 @@ def _check(profile: object, output: Path) -> None:
             f"--output {output}: cannot be written; {existing} is"
             f" {'not writable' if existing.is_dir() else 'a file'}"
         )
+
+
+def _world_size() -> int:
+    try:
+        return int(os.environ.get("WORLD_SIZE") or 1)
+    except ValueError:
+        raise BadInput(
+            f"the environment's WORLD_SIZE is {os.environ['WORLD_SIZE']!r}, not a number"
+        ) from None
 
 
 def _train(profile: object, output: Path, explain: bool = False) -> int:

@@ -1,8 +1,8 @@
 """Every setting of a run, its default and why.
 
 A profile has two halves: `launch` says where the processes come from and is read by what starts
-them, `train` says what they do. The classes below are the schema: a key that is no field here is an
-error.
+them, `train` says what they do; a profile with a `script` runs that in place of the trainer. The
+classes below are the schema: a key that is no field here is an error.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class Launch:
         default_factory=dict
     )  # per node, in the cluster's own words: nvidia.com/gpu: 8
     environment: dict[str, str] = field(default_factory=dict)  # extra variables for every process
+    launcher_args: tuple[str, ...] = ()  # for torchrun or DeepSpeed's launcher, as they are
 
 
 @dataclass(frozen=True)
@@ -273,3 +274,13 @@ class Train:
 class Profile:
     launch: Launch = Launch()
     train: Train = Train()
+    # A training program of the user's own in place of the trainer: a path in the folder `code`. It
+    # gets RANK and its kin, RUN_DIR and CHECKPOINT_DIR, and SIGTERM with
+    # train.checkpoint.grace_seconds to save in. `environment` beside it means launch.environment.
+    script: str = ""
+    # Its arguments, a list or a line; $RUN_DIR and $CHECKPOINT_DIR in them are replaced
+    args: tuple[str, ...] = ()
+    setup: str = ""  # a shell command in its folder, once per node and content
+    # The folder that is copied to the nodes; "" is that of the profile, or of the command line.
+    # What .gitignore and .playrunnerignore name stays here
+    code: str = ""

@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from trainer import config, profile_text
+from trainer import config, own_script, profile_text
 from trainer.config import Profile
 from trainer.errors import BadInput, nearest
 from trainer.profile_text import Located, shown
+from trainer.setting_names import elsewhere
 
 BUNDLED = Path(__file__).parent / "profiles"
 PROJECT = Path("profiles")  # of the project one stands in; before those that are bundled
@@ -23,11 +24,12 @@ MOST_FILES = 50  # that one profile inherits from, directly or not
 
 
 def read_profile(name: str, overrides: Iterable[str] = ()) -> Profile:
-    """The profile of a file or bundled name, with `train.steps=100` style overrides applied."""
-    merged = _inherited(_find(name), (), [])
+    """The profile of a file or bundled name, with `train.steps=100` style overrides applied;
+    without a name, overrides alone."""
+    merged = _inherited(_find(name), (), []) if name else Located()
     for text in overrides:
         merged = _merge(merged, _override(text))
-    profile = _build(Profile, merged, "")
+    profile = _build(Profile, own_script.settings(merged), "")
     assert isinstance(profile, Profile)
     return profile
 
@@ -136,9 +138,8 @@ def _build(kind: type, values: Located, path: str) -> Any:
     for key, value in values.items():
         if key not in fields:
             what = f'"{path}{key}"' if path else f'"{key}"'
-            raise BadInput(
-                f"{values.location(key)}: there is no setting {what}{nearest(key, sorted(fields))}"
-            )
+            hint = (not path and elsewhere(key)) or nearest(key, sorted(fields))
+            raise BadInput(f"{values.location(key)}: there is no setting {what}{hint}")
         if hints[key] is config.Fast and not isinstance(value, dict):  # `fast: off`
             value = Located({"mode": value}, {"mode": values.location(key)})
         try:

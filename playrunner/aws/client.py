@@ -34,10 +34,12 @@ class Aws:
         subject: str = "",
         call_log: CallRecorder | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        guarded: bool = True,
     ) -> None:
-        self.account_session, self.subject = account, subject
+        self.account_session, self.subject, self.guarded = account, subject, guarded
         self.call_log, self.sleep = call_log, sleep
         self.not_before = time.monotonic() - SHARED_SECONDS
+        self.stack = ""  # the cluster whose things are changed: two have steps of the same name
         self.last_change = ""  # the operation of the last change that was asked for
 
     @property
@@ -86,9 +88,13 @@ class Aws:
     def call(self, service: str, operation: str, token: str = "", **arguments: Any) -> Any:
         """Send a change. With `token`, the argument that carries an idempotency token, it may be
         repeated; without one a lost answer raises Unanswered."""
+        if self.guarded:
+            self.account_session.confirm_lease()
         call = f"{service}.{operation}"
         self.last_change = operation
         facts: dict[str, Any] = {"call": call, "subject": self.subject}
+        if self.stack:
+            facts["stack"] = self.stack
         if token:
             facts["token"] = arguments[token] = (
                 self.call_log.token(self.subject, call) if self.call_log else uuid.uuid4().hex

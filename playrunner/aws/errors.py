@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from playrunner.aws.answers import unreadable
+from playrunner.aws.permission_names import permission
 from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.errors import HostUnreachable, RunRefused
 
@@ -38,7 +39,8 @@ _IN_USE = (
     "HasDependency",
 )
 _NOT_FOUND = ("NotFound", "NoSuch", ".Malformed")
-_DENIED = ("AccessDenied", "UnauthorizedOperation", "OptInRequired")
+# S3 gives a HEAD that is denied no code but the status.
+_DENIED = ("AccessDenied", "UnauthorizedOperation", "OptInRequired", "403", "Forbidden")
 # The credentials themselves, whatever they may do.
 _EXPIRED = ("ExpiredToken", "RequestExpired", "TokenRefreshRequired")
 _NOT_VALID = (
@@ -49,16 +51,6 @@ _NOT_VALID = (
     "SignatureDoesNotMatch",
     "InvalidSignature",
 )
-# What a policy calls a service, where boto3 calls it otherwise.
-PREFIXES = {
-    "efs": "elasticfilesystem",
-    "elbv2": "elasticloadbalancing",
-    "elb": "elasticloadbalancing",
-    "resourcegroupstaggingapi": "tag",
-    "service-quotas": "servicequotas",
-}
-
-
 _LOG_IN = 'log in (for example "aws sso login") or set aws_profile in the inventory'
 
 
@@ -118,8 +110,8 @@ def _refusal(error: Any, service: str, what: str) -> Exception:
                 " done so far is kept"
             )
     if any(word in code for word in _DENIED):
-        action = f"{PREFIXES.get(service, service)}:{error.operation_name}"
-        text += f"; it needs the permission {action} (docs/aws-permissions.md)"
+        needed = permission(service, error.operation_name)
+        text += f"; it needs the permission {needed} (docs/aws-permissions.md)"
     return Refused(
         text,
         code,

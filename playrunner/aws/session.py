@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from playrunner.aws.answers import bounded, checked, unreadable
@@ -53,6 +54,8 @@ class Account:
         self._session: Any = None
         # Ids and names of what was made or shown, and when; what is ended is none of them
         self._seen: dict[str, float] = {}
+        # Before each change: refuses where another run has taken the stack
+        self.confirm_lease: Callable[[], None] = lambda: None
 
     def client(self, service: str) -> Any:
         with self._client_lock:
@@ -151,7 +154,18 @@ class Account:
         inner = botocore.session.Session(profile=settings.profile or None)
         if settings.credentials_file:
             inner.set_config_variable("credentials_file", settings.credentials_file)
+        inner.register_component(
+            "data_loader", service_loader(inner.get_config_variable("data_path"))
+        )
         return boto3.Session(botocore_session=inner, region_name=settings.region or None)
+
+
+@cache
+def service_loader(data_path: str | None = None) -> Any:
+    """The descriptions of services, which take longest of a client to load: read once."""
+    from botocore.loaders import create_loader
+
+    return create_loader(data_path)
 
 
 def _answered(client: Any, operation: str, reads: bool, call: Callable[[], Any]) -> Any:

@@ -29,7 +29,7 @@ class CallRecorder(Protocol):
 
     def token(self, subject: str, call: str) -> str: ...
 
-    def created_at(self, subject: str) -> float | None: ...
+    def created_at(self, subject: str, stack: str = "") -> float | None: ...
 
 
 class CallLog:
@@ -39,7 +39,7 @@ class CallLog:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._unanswered: dict[tuple[str, str], str] | None = None
-        self._created: dict[str, float] = {}
+        self._created: dict[tuple[str, str], float] = {}
         self._lock = threading.Lock()
 
     def event(self, kind: str, **facts: Any) -> None:
@@ -50,12 +50,12 @@ class CallLog:
             self._read_past_runs()
             return (self._unanswered or {}).pop((subject, call), "") or uuid.uuid4().hex
 
-    def created_at(self, subject: str) -> float | None:
+    def created_at(self, subject: str, stack: str = "") -> float | None:
         """When an earlier run asked for this thing to be made, unless it was deleted since; None
         when that was long ago. It may be there though nothing shows it yet."""
         with self._lock:
             self._read_past_runs()
-            return self._created.get(subject)
+            return self._created.get((subject, stack))
 
     def _read_past_runs(self) -> None:
         if self._unanswered is None:
@@ -107,12 +107,13 @@ def _unanswered_tokens(logged: Iterable[dict[str, Any]]) -> dict[tuple[str, str]
     return tokens
 
 
-def _creations(logged: Iterable[dict[str, Any]]) -> dict[str, float]:
+def _creations(logged: Iterable[dict[str, Any]]) -> dict[tuple[str, str], float]:
     """When each thing was last asked for that no later call deletes. One that was refused was not
     made."""
-    created: dict[str, float] = {}
+    created: dict[tuple[str, str], float] = {}
     for event in logged:
-        subject, verb = str(event.get("subject")), str(event.get("call")).partition(".")[2]
+        subject = str(event.get("subject")), str(event.get("stack", ""))
+        verb = str(event.get("call")).partition(".")[2]
         if verb.startswith(_DELETING):
             created.pop(subject, None)
         elif verb.startswith(_CREATING):

@@ -62,7 +62,7 @@ def owner_of(cluster: str, run: str, ttl: str = "") -> Owner:
             f'cluster_name cannot be "{cluster}"; it is a letter, then letters, digits and dashes,'
             " 63 at most"
         )
-    return Owner(cluster, run, _who(), expiry(ttl) if ttl else "")
+    return Owner(cluster, run, who(), expiry(ttl) if ttl else "")
 
 
 def expiry(ttl: str, now: float | None = None) -> str:
@@ -76,7 +76,7 @@ def expiry(ttl: str, now: float | None = None) -> str:
     )
 
 
-def _who() -> str:
+def who() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a user id without an entry

@@ -57,7 +57,7 @@ class _Reconciliation:
         self, module: CloudModule, ctx: ResourceContext, in_use_seconds: float | None = None
     ) -> None:
         self.module, self.ctx, self.in_use_seconds = module, ctx, in_use_seconds
-        self.started = time.monotonic()
+        self.started = self.looked = time.monotonic()
         self.blocked_by = ""  # what kept the last attempt from deleting it
         self.exists_already = False  # a creation was refused because of that
         self.believed_until = 0.0  # until then a resource that does not show is there all the same
@@ -87,6 +87,12 @@ class _Reconciliation:
                     reason
                     or f"still not as declared after {attempts} attempts: {_differing(change)}"
                 )
+            if module.leased and ctx.claim(self.looked):
+                # Another run may have changed it before this one got the lease
+                self.looked = time.monotonic()
+                ctx.refresh()
+                first, observed = None, self._wait_until_stable(self._first_look())
+                continue
             answered = self._apply(change)
             if self.blocked_by:
                 self._sleep(self.blocked_by)
@@ -182,9 +188,14 @@ class _Reconciliation:
         return observed
 
     def _look(self) -> State | None:
-        """The resource; while it is believed to be there, only an answer that shows it counts."""
+        """The resource; while it is believed to be there, only an answer that shows it counts,
+        unless its absence is as declared (an image that is kept in the registry alone)."""
         observed = self.module.observe(self.ctx)
-        while observed is None and time.monotonic() < self.believed_until:
+        while (
+            observed is None
+            and time.monotonic() < self.believed_until
+            and self.module.desired(self.ctx, None) is not None
+        ):
             self._sleep("waiting until it shows")
             observed = self.module.observe(self.ctx)
         return observed

@@ -30,6 +30,8 @@ class ResourceContext(Protocol):
 
     def created_at(self) -> float | None: ...
 
+    def claim(self, looked: float, /) -> bool: ...
+
     def progress(self, text: str, /) -> None: ...
 
     def sleep(self, seconds: float, /) -> None: ...
@@ -48,6 +50,8 @@ class CloudModule(Module):
     takes_along: ClassVar[bool] = False  # deleting it deletes what is in it
     # Asking twice makes two: no name, address or token keeps the service from it
     can_double: ClassVar[bool] = False
+    # Runs take turns at its stack, by a lease in the account
+    leased: ClassVar[bool] = False
     after: Any = None  # values of steps that must be there first
 
     def moving(self, state: State) -> str | None:

@@ -31,7 +31,7 @@ def audit(context: Context, flags: dict[str, Any], expired: bool = False, all: b
 
     from playrunner import leftovers
 
-    clients, stack = _accounts_and_stack(flags)
+    clients, stack = accounts_and_stack(flags)
     resources = [
         resource for client in clients for resource in _search(client, "" if all else stack)
     ]
@@ -62,7 +62,7 @@ def audit(context: Context, flags: dict[str, Any], expired: bool = False, all: b
     return code
 
 
-def _accounts_and_stack(flags: dict[str, Any]) -> tuple[list[Client], str]:
+def accounts_and_stack(flags: dict[str, Any]) -> tuple[list[Client], str]:
     """The accounts of the inventory's variables, and the stack they name (if any)."""
     from playrunner.aws.client import Account, Aws, settings_of
     from playrunner.gcp.client import Gcp

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -86,6 +87,7 @@ def options_from(flags: Mapping[str, Any]) -> Options:
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in flags.items()
     }
+    values["extra_vars"] = (*_handed_on(), *values.get("extra_vars", ()))
     password = os.environ.get("PLAYRUNNER_BECOME_PASSWORD", "")
     if values.pop("ask_become_pass", False) or (not password and asks_become_password()):
         import getpass
@@ -96,8 +98,22 @@ def options_from(flags: Mapping[str, Any]) -> Options:
     return options
 
 
+def _handed_on() -> tuple[str, ...]:
+    """--extra-vars of the play whose step started this command; those typed here win."""
+    text = os.environ.get("PLAYRUNNER_EXTRA_VARS", "")
+    try:
+        given = json.loads(text) if text else []
+    except ValueError:
+        given = None
+    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+        raise BadInput("PLAYRUNNER_EXTRA_VARS is a JSON list of texts as after --extra-vars")
+    return tuple(given)
+
+
 def typed_flags(words: Iterable[str]) -> set[str]:
-    """The flags that a command line names."""
+    """The flags that a command line names; what follows `--` is another program's."""
+    words = list(words)
+    words = words[: words.index("--")] if "--" in words else words
     return {word[2:].partition("=")[0].replace("-", "_") for word in words if word[:2] == "--"}
 
 

@@ -24,6 +24,7 @@ from playrunner.commands import (
     play,
     runs,
     stacks,
+    unlock,
     vault,
 )
 from playrunner.commands.role import role_verbs
@@ -60,9 +61,11 @@ def namespace(words: Sequence[str] = ()) -> Collection:
         stacks.status,
         stacks.teardown,
         audit.audit,
+        unlock.unlock,
         cost.cost,
         doctor.doctor,
         _page_verbs().page,
+        importlib.import_module("playrunner.training.verbs.rehearse").rehearse,
     )
     named = set[str]() if _ALL.intersection(words) else {word.partition(".")[0] for word in words}
     groups = _groups(named.__contains__) if named else []

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
+
+SHA1_LENGTH = 40
 
 
 def async_folder() -> str:
@@ -40,6 +43,7 @@ def start_async(
         "results_file": path,
         "changed": True,
     }
+    _fetch_files(request, ctx)
     _write_whole(path, started)
     if os.fork():
         os.wait()
@@ -49,12 +53,34 @@ def start_async(
         os._exit(0)
     for fd in (0, 1, 2, ctx.wire.out):
         os.dup2(os.open(os.devnull, os.O_RDWR), fd)
-    ctx.wire.lock = threading.Lock()  # the old one may be held by a thread that fork did not copy
+    # The old locks may be held by a thread that fork did not copy.
+    ctx.wire.lock, ctx.wire.news = threading.Lock(), threading.Condition()
     try:
         result = run({**request, "timeout": request["async"]}, ctx)
         _write_whole(path, {**result, "ansible_job_id": job, "started": True, "finished": True})
     finally:
         os._exit(0)
+
+
+def _fetch_files(request: dict[str, Any], ctx: Any) -> None:
+    """Ask the controller for all files of the step: the new process cannot."""
+    module = getattr(sys.modules[request["module"]], request["class"])(**request["args"])
+    fetch = getattr(module, "fetch_files", None)
+    if fetch:
+        fetch(ctx)
+        return
+    for upload in _uploads(request["args"]):
+        ctx.blob(upload)
+
+
+def _uploads(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        if "size" in value and len(str(value.get("sha1"))) == SHA1_LENGTH:
+            yield value
+            return
+        value = list(value.values())
+    for inner in value if isinstance(value, list) else ():
+        yield from _uploads(inner)
 
 
 def _write_whole(path: str, value: dict[str, Any]) -> None:

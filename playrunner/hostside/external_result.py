@@ -18,7 +18,7 @@ _KIND = "__ansible_type"  # names the class of a value that is not plain JSON
 
 def result_of(rc: int, out: str, err: str) -> dict[str, Any]:
     """The result in a module's output; output without one is a failure."""
-    printed = _printed(out)
+    printed, trailing = _printed(out)
     if printed is None:
         return {
             "failed": True,
@@ -28,7 +28,11 @@ def result_of(rc: int, out: str, err: str) -> dict[str, Any]:
             "module_stderr": err[-_SHOWN_CHARACTERS:],
             "msg": f"the module printed no result (status {rc}): {_last_line(err or out)}",
         }
-    return normalized(printed)
+    result = normalized(printed)
+    if trailing:
+        note = f"Module invocation had junk after the JSON data: {trailing[:_SHOWN_CHARACTERS]}"
+        result["warnings"] = [*result.get("warnings", ()), note]
+    return result
 
 
 def normalized(printed: dict[str, Any]) -> dict[str, Any]:
@@ -51,9 +55,9 @@ def normalized(printed: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _printed(out: str) -> Optional[dict[str, Any]]:
-    """The JSON object in the output; what a login shell or a library printed around it is
-    skipped."""
+def _printed(out: str) -> tuple[Optional[dict[str, Any]], str]:
+    """The JSON object in the output, and what was printed after it; what a login shell or a library
+    printed before it is skipped."""
     lines = out.splitlines()
     starts = [number for number, line in enumerate(lines) if line.lstrip().startswith("{")]
     for start in starts:
@@ -65,8 +69,8 @@ def _printed(out: str) -> Optional[dict[str, Any]]:
             except ValueError:
                 continue
             if isinstance(value, dict):
-                return value
-    return None
+                return value, "\n".join(lines[end:]).strip()
+    return None, ""
 
 
 def _plain(value: Any) -> Any:

@@ -18,6 +18,8 @@ from playrunner.text.written import authored
 
 __all__ = ["LOCALHOST_NAMES", "Host", "Inventory", "Value", "read_inventory"]
 
+# Variables of `all` that count only where no source has them, whatever the order of sources
+DEFAULTS = "playrunner_inventory_defaults"
 LOCALHOST_NAMES = ("localhost", "127.0.0.1", "::1")
 
 Layers = list[tuple[str, Mapping[str, Value]]]
@@ -239,6 +241,10 @@ def read_inventory(
             # A folder that is named twice counts at its last position.
             directories.pop(directory, None)
             directories[directory] = None
+    everyone = graph.groups["all"]
+    for block in list(everyone.blocks):
+        if (weakest := block.get(DEFAULTS)) and isinstance(weakest.value, Mapping):
+            everyone.blocks.insert(0, values_of(weakest.value, weakest.layer, weakest.place))
     return Inventory(
         graph,
         files,

@@ -54,8 +54,17 @@ def _stack_data(name: str, things: Sequence[Leftover], now: float) -> dict[str, 
         "expires": max((thing.expires for thing in things), default=""),
         "expired": end is not None and end <= now,
         "monthly_dollars": _dollars(things),
+        "hourly_dollars": round(sum(_hourly(thing) or 0.0 for thing in things), 5),
+        "dollars_so_far": round(sum(_so_far(thing, now) or 0.0 for thing in things), 2),
         "not_priced": len(_unpriced(things)),
-        "things": [thing.summary() for thing in things],
+        "things": [
+            {
+                **thing.summary(),
+                "hourly_dollars": _hourly(thing),
+                "dollars_so_far": _so_far(thing, now),
+            }
+            for thing in things
+        ],
     }
 
 
@@ -115,6 +124,20 @@ def _price(thing: Leftover) -> str:
 def _cost(things: Sequence[Leftover]) -> str:
     unpriced = len(_unpriced(things))
     return f"${_dollars(things):,.2f} a month" + (f" and {unpriced} not priced" if unpriced else "")
+
+
+def _hourly(thing: Leftover) -> float | None:
+    return None if thing.monthly_dollars is None else round(thing.monthly_dollars / prices.HOURS, 5)
+
+
+def _so_far(thing: Leftover, now: float) -> float | None:
+    """At its present price since it was created, where both are known."""
+    hourly = _hourly(thing)
+    try:
+        age = now - datetime.fromisoformat(thing.since).timestamp()
+    except ValueError:
+        return 0.0 if hourly == 0 else None
+    return None if hourly is None else round(hourly * max(0.0, age) / 3600, 4)
 
 
 def _dollars(things: Iterable[Leftover]) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from playrunner.cloud.reconcile import StillInUse, delete_and_wait
 from playrunner.cloud.resource import HoldsData
-from playrunner.errors import HostUnreachable
+from playrunner.errors import HostUnreachable, RunRefused
 from playrunner.hostside.module import Failed
 from playrunner.run.survey import FoundResource, Survey
 
@@ -70,6 +70,10 @@ def remove(
 
     `waits` is called with the reason when one cannot be deleted yet.
     """
+    for resource in resources:
+        if resource.module.leased:
+            ctx = resource.ctx
+            ctx.clouds.claim(ctx.scope, ctx.owner.cluster, time.sleep)
     done = {id(resource): threading.Event() for resource in resources}
     outcomes: dict[int, Deletion] = {}
 
@@ -139,7 +143,7 @@ def _delete(
             in_use_seconds,
             resource.found,
         )
-    except (Failed, HostUnreachable) as problem:
+    except (Failed, HostUnreachable, RunRefused) as problem:
         return Deletion(
             resource,
             "failed",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from playrunner.cloud.resource import CloudModule
 from playrunner.errors import BadInput, Interrupted
 from playrunner.lifecycle.delete import Deletion, removable, remove
+from playrunner.lifecycle.plan_tree import identifiers, plan_tree, role_of
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.playbook.playbook import roles_play
@@ -48,6 +49,7 @@ class DeletionSummary:
     deletions: Sequence[Deletion]
     kept: Sequence[FoundResource]
     planned: Sequence[FoundResource] = ()  # under --check: what would be deleted
+    tree: list[dict[str, Any]] = field(default_factory=list)  # the same, by what uses what
 
     @property
     def failed(self) -> list[Deletion]:
@@ -65,6 +67,7 @@ class DeletionSummary:
                 if deletion.status == "changed"
             ],
             "would_remove": [resource.title for resource in self.planned],
+            "tree": self.tree,
             "kept": [resource.title for resource in self.kept],
             "failed": {deletion.resource.title: deletion.reason for deletion in self.failed},
         }
@@ -118,7 +121,12 @@ def delete_roles(
                 sweep_follows=then is not None,
             )
         )
-        summary = DeletionSummary(deletions, kept, resources if options.check else ())
+        summary = DeletionSummary(
+            deletions,
+            kept,
+            resources if options.check else (),
+            plan_tree(survey, resources) if options.check and options.json else [],
+        )
         if then:
             return then(shared, summary)
         if options.json:
@@ -152,9 +160,11 @@ def _row(resource: FoundResource) -> dict[str, Any]:
     )
     return {
         "thing": resource.title,
+        "role": role_of(resource),
         "module": resource.step.module,
         "state": state,
         "id": resource.module.label(resource.found) if resource.found is not None else "",
+        "ids": identifiers(resource),
     }
 
 

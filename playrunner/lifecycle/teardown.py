@@ -167,6 +167,8 @@ def sweep(
             print(leftovers.as_table(removable, time.time()))
         if not options.yes and not confirmed(shared, len(removable)):
             return remaining
+        if isinstance(client, Aws) and cluster:
+            shared.clouds.claim(Scope(shared.run_vars, "localhost"), cluster, time.sleep)
         return leftovers.sweep(
             client, cluster, time.sleep, say, selects, with_kept=with_kept, also=also
         )

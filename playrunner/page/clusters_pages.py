@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from playrunner.errors import BadInput
+from playrunner.page.records.resources import by_role
 from playrunner.page.site import site_of
-from playrunner.page.verb_process import run_verb
+from playrunner.page.verb_process import Answer, run_verb
 
 
 @dataclass(frozen=True)
@@ -19,14 +22,17 @@ class Question:
     words: tuple[str, ...]
     text: str  # what is asked, and of whom
     template: str
+    beside: tuple[str, ...] = ()  # a second verb, asked at the same time
 
 
 QUESTIONS = {
     "resources": Question(
         "Resources",
         ("status",),
-        "What there is of this inventory's cluster, role by role; asks the cloud.",
+        "What there is of this inventory's cluster, role by role, with age, owner, expiry and"
+        " dollars an hour; asks the cloud.",
         "resources.html",
+        ("audit",),
     ),
     "cost": Question(
         "Price of the plan",
@@ -37,13 +43,13 @@ QUESTIONS = {
     "account": Question(
         "Account",
         ("audit", "--all"),
-        "Everything with our tag in the account, by stack: age, owner, expiry, dollars a month.",
+        "Everything with our tag in the account, by stack: age, owner, expiry, dollars an hour.",
         "account.html",
     ),
     "teardown": Question(
         "Plan of a teardown",
         ("teardown", "--check"),
-        "What a teardown would delete, keep and skip; nothing is deleted.",
+        "What a teardown would delete, as a tree, and what it would keep; nothing is deleted.",
         "teardown.html",
     ),
     "nodes": Question(
@@ -78,8 +84,21 @@ def question(request: Request) -> Response:
     asked = QUESTIONS.get(request.path_params["name"])
     if asked is None:
         raise BadInput("there is no such page")
-    answer = run_verb(asked.words, site.options)
-    return site.page(request, asked.template, question=asked, answer=answer)
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(run_verb, asked.beside, site.options) if asked.beside else None
+        answer = run_verb(asked.words, site.options)
+    values = _priced(answer, second.result()) if second else {}
+    return site.page(request, asked.template, question=asked, answer=answer, **values)
+
+
+def _priced(status: Answer, audit: Answer) -> dict[str, Any]:
+    groups = by_role(status.data, audit.data)
+    return {
+        "beside": audit,
+        "groups": groups,
+        "hourly": sum(group.total("hourly_dollars") for group in groups),
+        "so_far": sum(group.total("dollars_so_far") for group in groups),
+    }
 
 
 ROUTES = [Route("/clusters", overview), Route("/clusters/{name}", question)]

@@ -109,6 +109,7 @@ def run_curves(run: TrainingRun) -> dict[str, Any]:
         "generation": metrics.generation,
         "count": len(metrics),
         "series": curves(metrics),
+        "ranks": metrics.ranks.as_data(),
         "marks": [
             *marks(run.folder),
             *(
@@ -153,7 +154,7 @@ async def _stream(site: Site, name: str, request: Request) -> AsyncIterator[str]
     sent = _whole_number(request.query_params.get("from", "0"))
     generation = _whole_number(request.query_params.get("generation", "0"))
     facts: dict[str, str] = {}
-    quiet = 0.0
+    compared, quiet = _whole_number(request.query_params.get("compared", "0")), 0.0
     while not await request.is_disconnected():
         try:
             run = await run_in_threadpool(lambda: site.training.find(name, _live(site)))
@@ -166,6 +167,9 @@ async def _stream(site: Site, name: str, request: Request) -> AsyncIterator[str]
         elif len(metrics) > sent:
             yield _event("points", {"name": name, "series": curves(metrics, since=sent)})
             sent = len(metrics)
+        if metrics.ranks.count != compared:
+            compared = metrics.ranks.count
+            yield _event("ranks", {"name": name, "ranks": metrics.ranks.as_data()})
         if (now := summary(run)) != facts:
             facts = now
             yield _event("facts", now)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from playrunner.errors import BadInput, LockHeld
 from playrunner.record.ledger import recording_in, state_directory
+from playrunner.record.processes import is_ancestor
 from playrunner.text.documents import read_json_object
 
 
@@ -77,23 +78,7 @@ def _started_us(note: Path) -> bool:
         held = read_json_object(note)
     except BadInput:
         return False
-    pid = os.getpid() if held.get("host") == socket.gethostname() else 0
-    while pid > 1 and pid != held.get("pid"):
-        pid = _parent(pid)
-    return pid > 1
-
-
-def _parent(pid: int) -> int:
-    """0 if it cannot be found."""
-    import subprocess
-
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        output = subprocess.run(
-            ["ps", "-o", "ppid=", "-p", str(pid)], capture_output=True, text=True, check=False
-        ).stdout.strip()
-        return int(output) if output.isdigit() else 0
+    return held.get("host") == socket.gethostname() and is_ancestor(held.get("pid"))
 
 
 def _holder(note: Path) -> str:

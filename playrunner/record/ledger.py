@@ -21,7 +21,7 @@ from playrunner.text.safe_path import file_name
 from playrunner.text.streams import as_json
 from playrunner.vault.masking import masking
 
-KEPT_RUNS = 200  # older run folders are removed
+KEPT_RUNS = 2000  # older run folders are removed; PLAYRUNNER_KEPT_RUNS names another number
 OUTPUT, DIFF = "    ", "  ~ "  # what lines of a host's log begin with
 OPEN_SHARE = 16  # one in so many of the files that may be open is a host's log
 
@@ -34,6 +34,19 @@ def state_directory() -> Path:
     from platformdirs import user_state_path
 
     return Path(user_state_path("playrunner"))
+
+
+def kept_runs() -> int:
+    """How many of the newest run folders are kept; 0 keeps all."""
+    given = os.environ.get("PLAYRUNNER_KEPT_RUNS", "").strip()
+    if not given:
+        return KEPT_RUNS
+    if not given.isascii() or not given.isdecimal() or len(given) > 9:
+        raise BadInput(
+            f'PLAYRUNNER_KEPT_RUNS is "{given[:40]}"; set it to a number of runs, or to 0 to keep'
+            " all of them"
+        )
+    return int(given)
 
 
 @contextmanager
@@ -61,7 +74,9 @@ class Ledger:
         self, command: str, directory: Path | None = None, check: bool = False, diff: bool = False
     ) -> None:
         root = (directory or state_directory()) / "runs"
+        self._kept = kept_runs()
         stamp = time.strftime("%Y%m%d-%H%M%S")
+        self.command = command
         self.run_id = f"{stamp}-{secrets.token_hex(3)}"
         self.folder = root / self.run_id
         self.lost: OSError | None = None
@@ -147,7 +162,7 @@ class Ledger:
             atomic_write.write_text(
                 self.folder / "recap.json", as_json(summary, indent=2) + "\n", durable=False
             )
-            _forget_old(self.folder.parent)
+            _forget_old(self.folder, self._kept)
         except OSError as error:
             self.lost = self.lost or error
 
@@ -204,9 +219,14 @@ def _log_text(result: Result, diff: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _forget_old(root: Path) -> None:
+def _forget_old(own: Path, kept: int) -> None:
+    """Without a look at each folder, since every run ends with this; a run's own stays."""
+    with os.scandir(own.parent) as entries:
+        names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+    if not 0 < kept < len(names):
+        return
     import shutil
 
-    folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.is_symlink())
-    for folder in folders[:-KEPT_RUNS]:
-        shutil.rmtree(folder, ignore_errors=True)
+    for name in names[:-kept]:
+        if name != own.name:
+            shutil.rmtree(own.parent / name, ignore_errors=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from playrunner.aws.client import Aws
 from playrunner.cloud.owner import Owner
-from playrunner.errors import NotYet, UndefinedVariable
+from playrunner.errors import NotYet, RunRefused, UndefinedVariable
 from playrunner.hostside.state import Change
 from playrunner.inventory.inventory import Inventory
 from playrunner.run.accounts import CloudAccounts
@@ -63,6 +63,7 @@ class Context:
             self._aws = Aws(
                 self.clouds.aws(self.scope), self.subject, self.clouds.call_log, self.sleep
             )
+            self._aws.stack = self._stack()
         return self._aws
 
     @property
@@ -91,13 +92,25 @@ class Context:
             self._owner = replace(self.clouds.owner(self.scope), keep=self.keep)
         return self._owner
 
+    def claim(self, looked: float) -> bool:
+        """Take the stack's lease before a change; whether it was taken after this time."""
+        return self.clouds.claim(self.scope, self.owner.cluster, self.sleep, looked)
+
     @property
     def last_change(self) -> str:
         return self._aws.last_change if self._aws is not None else ""
 
     def created_at(self) -> float | None:
         """When an earlier run asked for the step's thing, where that was lately."""
-        return self.clouds.call_log.created_at(self.subject)
+        stack = self._aws.stack if self._aws is not None else ""
+        return self.clouds.call_log.created_at(self.subject, stack)
+
+    def _stack(self) -> str:
+        """The cluster's name; empty where none is set, which only looking does without."""
+        try:
+            return self.owner.cluster
+        except RunRefused:
+            return ""
 
     def refresh(self) -> None:
         """Forget what the clients have read so far."""

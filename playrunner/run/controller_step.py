@@ -88,6 +88,8 @@ class ControllerSteps:
         started = time.monotonic()
         report.progress(self.host, ctx.subject)
         try:
+            if getattr(module, "leased", False) and not (ctx.check or self.shared.survey):
+                ctx.clouds.wait_for_turn(ctx.scope, ctx.owner.cluster, ctx.sleep)
             if not isinstance(module, CloudModule):
                 return perform(module, ctx)
             kept = self.requests.flag(step.keep, item.scope)

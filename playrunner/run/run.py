@@ -131,7 +131,7 @@ def _run(
                 Execution(shared).play_all(plays)
                 code = 1 if shared.defects else _exit_code(shared)
                 if shared.refused is not None and code:
-                    code = BadInput.exit_code
+                    code = shared.refused.exit_code
                 if then and not code:
                     code = then(shared)
         except (Interrupted, KeyboardInterrupt):
@@ -143,9 +143,10 @@ def _run(
                     " what it costs, the same command goes on with it"
                 )
         except BadInput as error:
-            code = BadInput.exit_code
+            code = error.exit_code
             report.print_error(error)
         finally:
+            shared.clouds.release()
             if not lent:
                 shared.close()
             if code and options.rollback and shared.changes:
@@ -163,6 +164,11 @@ def _run(
 
 
 def open_inventory(options: Options) -> Inventory:
+    """The inventory asked for, or the usual one."""
+    return read_inventory(inventory_sources(options), lambda: read_extra_vars(options.extra_vars))
+
+
+def inventory_sources(options: Options) -> list[str]:
     """The inventory asked for; without one, PLAYRUNNER_INVENTORY, that of ansible.cfg or
     ANSIBLE_INVENTORY, or the project's default."""
     named = (
@@ -171,9 +177,7 @@ def open_inventory(options: Options) -> Inventory:
         or tuple(ansible_config().words("inventory"))
     )
     sources = [project.find_inventory(source) for source in named]
-    return read_inventory(
-        sources or [project.default_inventory()], lambda: read_extra_vars(options.extra_vars)
-    )
+    return sources or [project.default_inventory()]
 
 
 @cache

@@ -50,7 +50,7 @@ class RunState:
         self.run_vars = RunVariables(inventory, templar, extra, _settings(options, inventory))
         self.agents, self.pool, self.uploads = agents, agents.pool, FileUploads()
         self.callbacks: Callbacks | None = None  # plugins that listen
-        self.clouds = CloudAccounts(ledger)
+        self.clouds = CloudAccounts(ledger, report.print_note, not options.no_wait)
         self.recap = Recap()
         self.changes: list[Undo] = []  # under --rollback: how to undo what was changed
         # Hosts that failed or were unreachable: later plays run without them
@@ -111,6 +111,7 @@ def _settings(options: Options, inventory: Inventory) -> dict[str, Any]:
         "ansible_run_tags": [tag for tag in options.tags.split(",") if tag] or ["all"],
         "ansible_skip_tags": [tag for tag in options.skip_tags.split(",") if tag],
         "ansible_inventory_sources": [str(file) for file in inventory.files],
+        "playrunner_extra_vars": [_from_anywhere(text) for text in options.extra_vars],
         "ansible_config_file": str(config) if (config := ansible_config().file) else None,
         "ansible_playbook_python": sys.executable,
         "ansible_version": {
@@ -122,3 +123,8 @@ def _settings(options: Options, inventory: Inventory) -> dict[str, Any]:
         },
     }
     return {**settings, "ansible_limit": options.limit} if options.limit else settings
+
+
+def _from_anywhere(text: str) -> str:
+    """--extra-vars as typed, for a command that a step starts in another folder."""
+    return f"@{Path(text[1:]).expanduser().absolute()}" if text.startswith("@") else text

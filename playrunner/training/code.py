@@ -9,6 +9,7 @@ import tarfile
 from pathlib import Path
 
 import trainer
+from playrunner import metrics
 from playrunner.record.ledger import state_directory
 from playrunner.text import atomic_write
 
@@ -22,24 +23,27 @@ def code_archive() -> tuple[str, Path]:
         if path.suffix in (".py", ".yaml") and "__pycache__" not in path.parts
     )
     digest = hashlib.sha256()
-    for path in files:
-        digest.update(f"{path.relative_to(root.parent)}\0{path.stat().st_size}\0".encode())
-        digest.update(path.read_bytes())
+    sources = {str(path.relative_to(root.parent)): path.read_bytes() for path in files}
+    # For scripts of the user's own, apart from the trainer: they may have a package of its name
+    sources["helper/playrunner/__init__.py"] = b""
+    sources["helper/playrunner/metrics.py"] = Path(metrics.__file__).read_bytes()
+    for place, data in sources.items():
+        digest.update(f"{place}\0{len(data)}\0".encode())
+        digest.update(data)
     name = digest.hexdigest()[:16]
     archive = state_directory() / "training" / "code" / f"{name}.tar.gz"
     if not archive.exists():
         archive.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        atomic_write.write_bytes(archive, _packed(root.parent, files))
+        atomic_write.write_bytes(archive, _packed(sources))
     return name, archive
 
 
-def _packed(base: Path, files: list[Path]) -> bytes:
+def _packed(sources: dict[str, bytes]) -> bytes:
     """The same bytes for the same files, wherever and whenever they are packed."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
-        for path in files:
-            member = tarfile.TarInfo(str(path.relative_to(base)))
-            data = path.read_bytes()
+        for place, data in sources.items():
+            member = tarfile.TarInfo(place)
             member.size, member.mode = len(data), 0o644
             archive.addfile(member, io.BytesIO(data))
     return gzip.compress(out.getvalue(), 6, mtime=0)

@@ -9,9 +9,16 @@ import yaml
 
 from trainer.config import Profile
 
+_OF_SCRIPTS = ("script", "args", "setup", "code")
+
 
 def profile_text(profile: Profile) -> str:
-    return yaml.safe_dump(_as_lists(asdict(profile)), sort_keys=False)
+    values = _as_lists(asdict(profile))
+    if not profile.script:
+        values = {key: value for key, value in values.items() if key not in _OF_SCRIPTS}
+    if not profile.launch.launcher_args:
+        del values["launch"]["launcher_args"]
+    return yaml.safe_dump(values, sort_keys=False)
 
 
 def _as_lists(value: Any) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
 
 from playrunner.errors import BadInput, PlayrunnerError
 from trainer import errors as trainer_errors
@@ -55,10 +57,10 @@ class LaunchRefused(PlayrunnerError):
 
 
 def read_request(request: Request) -> Profile:
-    if not request.profile:
+    if not request.profile and not _given(request, "script"):
         raise BadInput(
             "--profile is missing: a name from trainer/profiles (gpt2-micro-smoke trains in"
-            " seconds), or a YAML file"
+            " seconds), or a YAML file; --script trains with a program of your own"
         )
     return profile_of(request.profile, request.overrides)
 
@@ -67,6 +69,17 @@ def wanted_nodes(request: Request, profile: Profile) -> int:
     if request.nodes < 0:
         raise BadInput(f"--nodes must be 1 or more, not {request.nodes}")
     return request.nodes or profile.launch.nodes
+
+
+def default_name(request: Request) -> str:
+    """The name a run gets when none is given: its script's, or its profile's."""
+    script = _given(request, "script")
+    return run_name(request.profile) if request.profile else run_name(PurePath(script).stem)
+
+
+def _given(request: Request, setting: str) -> str:
+    values = [each for each in request.overrides if each.startswith(f"{setting}=")]
+    return json.loads(values[-1].partition("=")[2]) if values else ""
 
 
 def run_name(profile: str) -> str:
@@ -91,9 +104,13 @@ def check_name(name: str) -> str:
 def profile_of(name: str, overrides: Sequence[str]) -> Profile:
     """The profile with its overrides; what the trainer refuses is the user's input error."""
     try:
-        return read_profile(name, overrides)
+        profile = read_profile(name, overrides)
     except trainer_errors.TrainerError as error:
         raise BadInput(str(error)) from None
+    if not profile.script:
+        return profile
+    beside = Path(name).resolve().parent if name and Path(name).is_file() else Path.cwd()
+    return replace(profile, code=str(beside / profile.code))
 
 
 def refuse(complaints: list[str], stage: str) -> None:

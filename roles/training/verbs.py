@@ -4,15 +4,18 @@ from playrunner.page.verbs import train_report as report
 from playrunner.training.verbs.cluster import netcheck, precompile, shell, top
 from playrunner.training.verbs.data import stage
 from playrunner.training.verbs.inspection import bench, env, logs, status, tensorboard, watch, why
+from playrunner.training.verbs.listing import profiles, settings
 from playrunner.training.verbs.model import evaluate, export, generate, import_weights
 from playrunner.training.verbs.profile import check
-from playrunner.training.verbs.runs import launch, prepare, resume, scale, stop
+from playrunner.training.verbs.runs import attach, delete, launch, prepare, resume, scale, stop
 
 GROUP = "train"
 LIFECYCLE = False  # runs are launched and stopped, not created and deleted
 __all__ = [
+    "attach",
     "bench",
     "check",
+    "delete",
     "env",
     "evaluate",
     "export",
@@ -23,9 +26,11 @@ __all__ = [
     "netcheck",
     "precompile",
     "prepare",
+    "profiles",
     "report",
     "resume",
     "scale",
+    "settings",
     "shell",
     "stage",
     "status",

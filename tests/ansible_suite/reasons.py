@@ -5,7 +5,7 @@ from __future__ import annotations
 _INSIDE = "looks into ansible-core: `ansible._protomatter` and its tags"
 REASONS = {
     "assert": "see values-are-bound: braces in a condition bind a value",
-    "async": "the message of a module that fails in the background",
+    "async": "what a module in the background prints as errors is not in its result",
     "async_fail": "an action plugin of its own that breaks async_status",
     "become_su": "the wording of refused passwords; prompts in other languages",
     "become_sudo": "with the target's flags sudo refuses to ask for a password",
@@ -15,6 +15,7 @@ REASONS = {
     "filter_encryption": _INSIDE,
     "gather_facts-errors": "tracebacks of ansible-core's own files",
     "inventory_script": _INSIDE,
+    "lineinfile": "the machine has no setfacl",
     "lookup_first_found": "the wording of undefined variables; undefined members of a variable",
     "module_utils_common.respawn": "a module cannot start itself under another interpreter",
     "plugin_namespace": "the names under which ansible-core imports plugins",

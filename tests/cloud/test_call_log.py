@@ -3,12 +3,14 @@ note must be looked at."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from playrunner.cloud.call_log import logged_call
+from playrunner.cloud.call_log import CallLog, logged_call
 from playrunner.cloud.resource import Refused, Unanswered
+from playrunner.record.ledger import Ledger
 
 
 class Notes(list[tuple[str, dict[str, Any]]]):
@@ -41,3 +43,12 @@ def test_a_change_is_noted_before_and_after_unless_no_answer_came(
     assert notes[1:] == [
         ("answer", {"call": "ec2.create_vpc", "subject": "vpc", "outcome": one}) for one in outcome
     ]
+
+
+def test_what_was_asked_for_in_another_stack_is_not_waited_for(tmp_path: Path) -> None:
+    earlier = CallLog(Ledger("create", tmp_path))
+    with logged_call(earlier, call="ec2.create_vpc", subject="vpc", stack="one"):
+        pass
+    later = CallLog(Ledger("create", tmp_path))
+    assert later.created_at("vpc", "one") is not None
+    assert later.created_at("vpc", "two") is None

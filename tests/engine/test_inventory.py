@@ -238,3 +238,15 @@ def test_reading_two_hundred_hosts_is_not_felt(write: Write) -> None:
 
     # About 15 ms on a 2-core machine; the rest is room for a slower one.
     assert min(seconds() for _ in range(5)) < 0.06
+
+
+@pytest.mark.parametrize("order", [("eks-cpu", "local"), ("local", "eks-cpu")])
+def test_a_rehearsal_keeps_the_name_and_region_of_the_inventory_beside_it(
+    order: tuple[str, str],
+) -> None:
+    folder = Path(__file__).parents[2] / "inventories"
+    rehearsed = read_inventory([folder / f"{name}.yaml" for name in order]).variables("localhost")
+    assert rehearsed["cluster_name"].value == "pytorch-training-cluster"
+    assert rehearsed["aws_region"].value == "us-east-1"
+    alone = read_inventory([folder / "local.yaml"]).variables("localhost")
+    assert (alone["cluster_name"].value, alone["aws_region"].value) == ("rehearsal", "us-west-2")

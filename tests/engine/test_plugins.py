@@ -6,7 +6,6 @@ collection-beside-a-playbook).
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.runner import LIMIT_SECONDS, REPOSITORY, Outcome, Stage
+from tests.support.runner import LIMIT_SECONDS, REPOSITORY, Outcome, Stage, beside
 
 MODULE = """
 from ansible.module_utils.basic import AnsibleModule
@@ -27,13 +26,6 @@ time.sleep(module.params['sleep'])
 text, home = module.params['text'], os.path.expanduser('~')
 module.exit_json(changed=False, text=text, pid=os.getpid(), home=home)
 """
-
-
-def _beside(stage: Stage, name: str, text: str) -> Path:
-    path = stage.folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
 
 
 def _without_ansible(stage: Stage, playbook: str) -> Outcome:
@@ -59,7 +51,7 @@ def _runs(pid: str) -> bool:
 
 
 def test_a_module_that_takes_too_long_is_ended_and_the_next_one_runs(stage: Stage) -> None:
-    _beside(stage, "library/waits.py", MODULE)
+    beside(stage, "library/waits.py", MODULE)
     pids = stage.folder / "pids"
     done = stage.play(f"""
 - hosts: node1
@@ -77,7 +69,7 @@ def test_a_module_that_takes_too_long_is_ended_and_the_next_one_runs(stage: Stag
 
 
 def test_a_module_runs_in_the_background_with_async(stage: Stage) -> None:
-    _beside(stage, "library/waits.py", MODULE)
+    beside(stage, "library/waits.py", MODULE)
     done = stage.play("""
 - hosts: node1
   gather_facts: false
@@ -92,8 +84,32 @@ def test_a_module_runs_in_the_background_with_async(stage: Stage) -> None:
     assert texts == ["a", "b", "c"]
 
 
+def test_a_background_step_has_its_files_and_says_why_it_failed(stage: Stage) -> None:
+    failing = MODULE.replace(
+        "print('noise", "module.fail_json(msg='no room', sizes=[1])\nprint('noise"
+    )
+    beside(stage, "library/refuses.py", failing)
+    beside(stage, "files/sent", "hello\n" * 100)
+    home = stage.folder / "home"
+    home.mkdir()
+    done = stage.play(
+        f"""
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - {{name: refuses, refuses: {{}}, async: 20, poll: 1, ignore_errors: true}}
+    - {{name: sends, copy: {{src: sent, dest: "{home}/sent"}}, async: 20, poll: 1}}
+""",
+        HOME=str(home),
+    )
+    assert done.code == 0, done.text
+    failed = done.result("localhost", "refuses")["values"]
+    assert (failed["msg"], failed["sizes"], failed["finished"]) == ("no room", [1], True)
+    assert (home / "sent").read_text() == "hello\n" * 100
+
+
 def test_code_kept_on_a_host_is_used_again_and_a_damaged_copy_is_not(stage: Stage) -> None:
-    _beside(stage, "library/waits.py", MODULE)
+    beside(stage, "library/waits.py", MODULE)
     home = stage.folder / "home"
     home.mkdir()
     play = """
@@ -116,7 +132,7 @@ def test_code_kept_on_a_host_is_used_again_and_a_damaged_copy_is_not(stage: Stag
 
 
 def test_check_leaves_no_code_on_a_host(stage: Stage) -> None:
-    _beside(stage, "library/waits.py", MODULE)
+    beside(stage, "library/waits.py", MODULE)
     home = stage.folder / "home"
     home.mkdir()
     play = "- {hosts: localhost, gather_facts: false, tasks: [{waits: {text: x}}]}"
@@ -128,7 +144,7 @@ def test_check_leaves_no_code_on_a_host(stage: Stage) -> None:
 def test_without_ansible_core_one_line_names_the_extra_before_a_host_is_touched(
     stage: Stage,
 ) -> None:
-    _beside(stage, "library/waits.py", MODULE)
+    beside(stage, "library/waits.py", MODULE)
     filtered = "{{ [1] | community.general.counter }}"
     looked_up = "{{ lookup('community.general.passwordstore', 'x') }}"
     tasks = {
@@ -145,7 +161,7 @@ def test_without_ansible_core_one_line_names_the_extra_before_a_host_is_touched(
 
 
 def test_a_program_of_any_language_needs_no_ansible_core(stage: Stage) -> None:
-    _beside(stage, "library/plain.sh", "#!/bin/sh\n# WANT_JSON\necho '{\"changed\": true}'\n")
+    beside(stage, "library/plain.sh", "#!/bin/sh\n# WANT_JSON\necho '{\"changed\": true}'\n")
     done = _without_ansible(stage, "- {hosts: node1, gather_facts: false, tasks: [{plain: {}}]}")
     assert done.code == 0, done.text
     assert "changed=1" in done.out
@@ -159,7 +175,7 @@ def test_a_collection_that_is_not_installed_is_named(stage: Stage) -> None:
 
 
 def test_a_plugin_that_cannot_be_loaded_is_named_with_its_file(stage: Stage) -> None:
-    broken = _beside(stage, "filter_plugins/broken.py", "raise RuntimeError('not today')\n")
+    broken = beside(stage, "filter_plugins/broken.py", "raise RuntimeError('not today')\n")
     done = stage.play('- {hosts: nodes, tasks: [{debug: {msg: "{{ 1 | twice }}"}}]}', as_json=False)
     assert done.code == 5
     assert f"{broken} cannot be loaded: not today" in done.err
@@ -169,8 +185,8 @@ def test_a_plugin_that_cannot_be_loaded_is_named_with_its_file(stage: Stage) -> 
 def test_a_plugin_that_cannot_be_loaded_takes_nothing_from_those_who_do_not_use_it(
     stage: Stage,
 ) -> None:
-    broken = _beside(stage, "filter_plugins/broken.py", "import no_such_package\n")
-    _beside(
+    broken = beside(stage, "filter_plugins/broken.py", "import no_such_package\n")
+    beside(
         stage,
         "filter_plugins/sound.py",
         "class FilterModule:\n    def filters(self): return {'twice': lambda value: value * 2}\n",
@@ -182,92 +198,6 @@ def test_a_plugin_that_cannot_be_loaded_takes_nothing_from_those_who_do_not_use_
     assert done.code == 0 and "42" in done.out, done.text
     (warning,) = done.err.strip().splitlines()
     assert warning.startswith(f"warning: {broken} cannot be loaded: No module named"), done.err
-
-
-def test_callbacks_hear_of_plays_tasks_and_results_in_order(stage: Stage) -> None:
-    heard = stage.folder / "heard"
-    _beside(stage, "callback_plugins/listens.py", f"""
-from ansible.plugins.callback import CallbackBase
-class CallbackModule(CallbackBase):
-    CALLBACK_VERSION, CALLBACK_TYPE, CALLBACK_NAME = 2.0, 'notification', 'listens'
-    def _note(self, *words):
-        open({str(heard)!r}, 'a').write(' '.join(map(str, words)) + '\\n')
-        print('to standard output')
-    def v2_playbook_on_start(self, playbook): self._note('start')
-    def v2_playbook_on_play_start(self, play): self._note('play', play.get_name())
-    def v2_playbook_on_task_start(self, task, is_conditional): self._note('task', task.get_name())
-    def v2_runner_on_ok(self, result):
-        name, msg = result._task.get_name(), result._result.get('msg')
-        self._note('ok', name, result.is_changed(), msg)
-    def v2_runner_on_skipped(self, result): self._note('skipped', result._task.get_name())
-    def v2_runner_on_failed(self, result, ignore_errors=False):
-        self._note('failed', result._result['msg'], ignore_errors)
-    def v2_runner_item_on_ok(self, result): self._note('item', result._result['item'])
-    def v2_playbook_on_stats(self, stats):
-        self._note('stats', stats.summarize('node1')['ok'], sorted(stats.processed))
-""")  # fmt: skip
-    _beside(stage, "callback_plugins/breaks.py", """
-from ansible.plugins.callback import CallbackBase
-class CallbackModule(CallbackBase):
-    CALLBACK_VERSION, CALLBACK_TYPE, CALLBACK_NAME = 2.0, 'aggregate', 'breaks'
-    def v2_playbook_on_start(self, playbook): raise ValueError('broken listener')
-""")  # fmt: skip
-    done = stage.play("""
-- name: first
-  hosts: node1
-  gather_facts: false
-  tasks:
-    - {name: says, debug: {msg: hello}}
-    - {name: not now, ping: , when: false}
-    - {name: wrong, fail: {msg: on purpose}, ignore_errors: true}
-    - {name: many, debug: {msg: "{{ item }}"}, loop: [a, b]}
-    - {name: secret, debug: {msg: hidden-word}, no_log: true}
-""")
-    assert done.code == 0, done.text
-    assert json.loads(done.out)["exit_code"] == 0
-    assert heard.read_text().splitlines() == [
-        "start", "play first", "task says", "ok says False hello", "task not now",
-        "skipped not now", "task wrong", "failed on purpose True", "task many", "item a", "item b",
-        "ok many False All items completed", "task secret", "ok secret False None",
-        "stats 4 ['node1']",
-    ]  # fmt: skip
-    assert done.err.count("broken listener") == 1
-
-
-def test_vars_plugins_give_variables_to_hosts_and_groups(stage: Stage) -> None:
-    _beside(stage, "vars_plugins/made.py", """
-from ansible.plugins.vars import BaseVarsPlugin
-class VarsModule(BaseVarsPlugin):
-    def get_vars(self, loader, path, entities, cache=True):
-        super().get_vars(loader, path, entities)
-        kinds = {each.name: type(each).__name__.lower() for each in entities}
-        return {'made_for_' + kind: name + ' {{ 1 + 1 }}' for name, kind in kinds.items()}
-""")  # fmt: skip
-    done = stage.play("""
-- hosts: node1
-  gather_facts: false
-  tasks:
-    - {name: shows, debug: {msg: "{{ made_for_host }}, {{ made_for_group }}"}}
-""")
-    assert done.code == 0, done.text
-    assert done.result("node1", "shows")["values"]["msg"] == (
-        "node1 {{ 1 + 1 }}, nodes {{ 1 + 1 }}"
-    )
-
-
-def test_an_inventory_plugin_of_ansible_finds_hosts(stage: Stage) -> None:
-    hosts = _beside(stage, "made.generator.yaml", """
-plugin: ansible.builtin.generator
-hosts:
-  name: "{{ operation }}-{{ place }}"
-  parents: [{name: "{{ operation }}", vars: {what: "{{ operation }}"}}]
-layers: {operation: [build, launch], place: [here, there]}
-""")  # fmt: skip
-    done = stage.invoke("inventory.show", "--inventory", hosts)
-    assert done.code == 0, done.text
-    shown = json.loads(done.out)
-    assert sorted(shown["build"]["hosts"]) == ["build-here", "build-there"]
-    assert shown["_meta"]["hostvars"]["launch-here"]["what"] == "launch"
 
 
 def _other_pythons() -> list[str]:
@@ -285,7 +215,7 @@ def test_a_host_with_another_version_of_python_gets_the_source(stage: Stage) -> 
     others = _other_pythons()
     if not others:
         pytest.skip("no other version of Python is installed")
-    _beside(stage, "library/waits.py", MODULE)
+    beside(stage, "library/waits.py", MODULE)
     for python in (others[0], others[-1]):
         done = stage.play(
             "- {hosts: node1, gather_facts: false, tasks: [{name: asks, waits: {text: hello}}]}",

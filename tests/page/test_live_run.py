@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.support.launch.site import Site
 from tests.support.page import PageServer, recorded_training
@@ -50,6 +50,7 @@ def test_a_curve_moves_while_two_nodes_train_and_stop_is_confirmed_and_recorded(
             pause=lambda: page.wait_for_timeout(500),
         )
         expect(page.locator('[data-fact="state"]')).to_have_text("running")
+        expect(page.locator("#ranks")).to_be_visible()  # ranks are compared each ten seconds
 
         page.get_by_role("link", name="Stop", exact=True).click()
         expect(page.get_by_role("heading", name="train.stop")).to_be_visible()
@@ -69,8 +70,24 @@ def test_a_curve_moves_while_two_nodes_train_and_stop_is_confirmed_and_recorded(
             return page.locator("#checkpoints ~ table td").all_inner_texts()
 
         assert all(size.endswith("iB") for size in until(sizes, what="sizes of checkpoints"))
-    ended = json.loads((site.state / "training/runs/moving/ended.json").read_text())
-    assert ended["state"] == "stopped"
+        stopped_at = max(site.losses("moving"))
+        act(page, "Resume", "train.resume --name=moving --detach")
+        site.await_step("moving", stopped_at + 1)
+        page.goto(f"{server.base}/training/moving")
+        act(page, "Scale", "train.scale --name=moving --nodes=1 --detach", nodes="1")
+        job = json.loads((site.state / "training/runs/moving/run.json").read_text())
+        assert len(job["nodes"]) == 1
+
+
+def act(page: Page, action: str, command: str, **fields: str) -> None:
+    """Ask for it, confirm it, and see that it is a run of the list."""
+    page.get_by_role("link", name=action, exact=True).click()
+    for name, value in fields.items():
+        page.locator(f"input[name={name}]").fill(value)
+    page.get_by_role("button", name="Yes, do it").click()
+    expect(page.get_by_role("heading", name="Done")).to_be_visible(timeout=PATIENCE_MS)
+    page.get_by_role("link", name="The record of it").click()
+    expect(page.get_by_role("heading", name=f"page: {command}")).to_be_visible()
 
 
 def test_a_form_of_another_page_does_nothing(tmp_path: Path, browser: Browser) -> None:

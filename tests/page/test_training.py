@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, Page, expect
 
+from playrunner.page.records.rank_heat import RankHeat
 from tests.support.page import PageServer, recorded_training
 from tests.support.runner import invoke
 from tests.support.until import until
@@ -31,6 +33,31 @@ def test_a_hundred_thousand_points_are_thinned_by_the_server(
     page.goto(f"{server.base}/training/long")
     page.wait_for_selector('[data-series="loss"] .plot svg')
     assert 500 <= points(page) <= 1000
+
+
+def test_ranks_are_a_heat_strip_that_names_the_slow_one(server: PageServer, page: Page) -> None:
+    for name, comparisons in (("short", 20), ("long", 200)):
+        page.goto(f"{server.base}/training/{name}")
+        page.wait_for_selector("#ranks .plot .heatmaplayer image")
+        expect(page.locator("#ranks-text")).to_contain_text("rank 2 was the slowest in")
+        label = page.locator("#ranks .plot").get_attribute("aria-label") or ""
+        number = int(label.partition(" ranks in ")[2].partition(" comparisons")[0])
+        assert "seconds per step of 4 ranks" in label and comparisons / 2 <= number <= comparisons
+
+
+def test_figures_of_ranks_that_a_host_invented_are_passed_over() -> None:
+    heat = RankHeat()
+    invented: list[Any] = [None, [], {"each": 1}, {"each": 0, "seconds": [1, 2]}]
+    for ranks in invented:
+        heat.add(1, ranks)
+    for seconds in ([1, "<b>"], [1, float("nan")], [1, -1], [True, 1], [0.1] * 5000):
+        heat.add(1, {"each": 1, "seconds": seconds})
+    assert heat.as_data() is None
+    for step in range(5000):
+        heat.add(step, {"each": 8, "seconds": [0.1] * 500 + [0.5]})
+    data = heat.as_data()
+    assert data is not None and len(data["steps"]) <= 200 and len(data["rows"]) <= 128
+    assert data["rows"][-1] == "4000-4031" and data["seconds"][-1][0] == 0.5
 
 
 def test_several_runs_are_on_one_axis(server: PageServer, page: Page) -> None:
@@ -59,7 +86,7 @@ def test_smoothing_and_log_scale_change_the_curve(server: PageServer, page: Page
 
 def test_logs_are_searched_by_rank(server: PageServer, page: Page) -> None:
     page.goto(f"{server.base}/training/short")
-    page.get_by_label("rank").select_option("1")
+    page.locator("select[name=rank]").select_option("1")
     page.get_by_role("button", name="Search").click()
     expect(page.get_by_label("lines of the log")).to_contain_text("hello from rank one")
     expect(page.get_by_label("lines of the log")).not_to_contain_text("saving")

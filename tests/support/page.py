@@ -119,7 +119,11 @@ def recorded_training(state: Path, name: str, points: int, steps: int = 1000) ->
         )
         for step in range(1, points + 1)
     )
-    (folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+    compared = (
+        json.dumps({"step": step, "ranks": {"each": 1, "seconds": [0.1, 0.1, 0.35, 0.1]}})
+        for step in range(10, points + 1, max(10, points // 1000))
+    )
+    (folder / "metrics.jsonl").write_text("\n".join([*lines, *compared]) + "\n")
     (folder / "ended.json").write_text(json.dumps({"state": "finished", "time": 1_790_003_600.0}))
     (folder / "hosts" / "node1.log").write_text("[0] step 1/1000 loss 6\n[0] saving step 1\n")
     (folder / "hosts" / "node2.log").write_text("[1] hello from rank one\n")

@@ -105,3 +105,11 @@ class Stage:
 
     def invoke(self, *words: object, **environment: str) -> Outcome:
         return invoke(*words, state=self.state, **environment)
+
+
+def beside(stage: Stage, name: str, text: str) -> Path:
+    """A file beside the stage's playbook."""
+    path = stage.folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path

@@ -10,6 +10,7 @@ import pytest
 from tests.support.trainer.launching import (
     kill_after,
     launch,
+    launch_several,
     losses,
     start,
     steps_saved,
@@ -96,11 +97,14 @@ def test_what_ddp_saved_fsdp_can_load(alone: dict[int, float], tmp_path: Path) -
     assert worst_difference(losses(tmp_path), alone) < 1e-5
 
 
-@pytest.mark.parametrize(
-    "name", ["bert-large", "gpt2-elastic", "gpt2-distilled", "llama2-70b", "mnist-mlp"]
-)
-def test_a_smoke_profile_loses_the_same_on_two_processes(name: str, tmp_path: Path) -> None:
-    # Their batches are uneven (masked words, texts of different lengths), or sharded, or taught.
+# Their batches are uneven (masked words, texts of different lengths), or sharded, or taught. The
+# first decides how the processes of all find one another: sharding needs a process group.
+UNEVEN = ("llama2-70b", "bert-large", "gpt2-elastic", "gpt2-distilled", "mnist-mlp")
+
+
+@pytest.fixture(scope="module")
+def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("uneven")
     settings = (
         "train.steps=3",
         "train.log.every=1",
@@ -109,9 +113,15 @@ def test_a_smoke_profile_loses_the_same_on_two_processes(name: str, tmp_path: Pa
         "train.evaluate.every=0",
     )
     for processes in (1, 2):
-        ended = launch(f"{name}-smoke", tmp_path / str(processes), *settings, processes=processes)
+        runs = [(f"{name}-{processes}", f"{name}-smoke", settings) for name in UNEVEN]
+        ended = launch_several(output, runs, processes)
         assert ended.code == 0, ended.text
-    assert worst_difference(losses(tmp_path / "1"), losses(tmp_path / "2")) < 1e-4
+    return output
+
+
+@pytest.mark.parametrize("name", UNEVEN)
+def test_a_smoke_profile_loses_the_same_on_two_processes(name: str, uneven: Path) -> None:
+    assert worst_difference(losses(uneven / f"{name}-1"), losses(uneven / f"{name}-2")) < 1e-4
 
 
 def _exported(output: Path, target: Path) -> int:

@@ -21,20 +21,23 @@ from trainer.loop.alerts import Alerts
 READ_SECONDS = 10.0  # how often losses on a GPU are read, and ranks compared
 POLL_SECONDS = 1.0
 FEWEST = 10  # values before one can be unusual
+MOST_FIGURES = 512  # of ranks in a line of the metrics; status reads the end of the file only
 _WARM_STEPS = 2  # the first steps compile and tokenise
 _PATIENT_PHASES = ("save", "evaluate", "start")
 _PATIENCE = 15  # times stall_seconds, in these
 
 
 class Guard:
-    def __init__(self, train: Train, processes: ProcessGroup, metrics: Any, loader: Any) -> None:
-        self.settings, self.processes = train.guard, processes
+    def __init__(
+        self, train: Train, processes: ProcessGroup, metrics: Any, loader: Any, step: int = 0
+    ) -> None:
+        self.settings, self.processes, self.metrics = train.guard, processes, metrics
         self.scaled = train.precision == "fp16"
         self.alerts = Alerts(processes.rank, metrics.write if metrics else None)
         self.losses: deque[float] = deque(maxlen=train.guard.spike_window)
         self.norms: deque[float] = deque(maxlen=train.guard.spike_window)
         self.read_at = self.compared_at = time.monotonic()
-        self._own, self._over = 0.0, threading.Event()
+        self._own, self._compared_step, self._over = 0.0, step, threading.Event()
         if train.guard.stall_seconds:
             watch = _Watch(self.settings.stall_seconds, processes, loader, self.alerts, self._over)
             watch.start()
@@ -78,6 +81,7 @@ class Guard:
             if rank:
                 self.alerts.take(alerts)
         seconds = [seconds for seconds, _ in answers]
+        self._record_ranks(step, seconds)
         slowest = max(range(len(seconds)), key=seconds.__getitem__)
         others = statistics.median(seconds[:slowest] + seconds[slowest + 1 :])
         excess = seconds[slowest] - others
@@ -89,6 +93,17 @@ class Guard:
                 f"step {step}: rank {slowest} is slow: {seconds[slowest]:.1f} s of the last"
                 f" {elapsed:.0f} s in data and forward, the others {others:.1f} s",
             )
+
+    def _record_ranks(self, step: int, seconds: list[float]) -> None:
+        """Each rank's own seconds per step since the last comparison; of many ranks the slowest of
+        each group."""
+        steps = max(1, step - self._compared_step)
+        self._compared_step = step
+        each = -(-len(seconds) // MOST_FIGURES)
+        groups = [max(seconds[first : first + each]) for first in range(0, len(seconds), each)]
+        figures = [float(f"{group / steps:.3g}") for group in groups]
+        ranks = {"each": each, "seconds": figures}
+        self.metrics.write({"step": step, "ranks": ranks, "time": time.time()})
 
     def _look_at_loss(self, step: int, loss: float) -> None:
         factor = self.settings.alert_factor

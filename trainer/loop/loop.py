@@ -66,7 +66,7 @@ class Training:
             if processes.first
             else None
         )
-        self.guard = Guard(self.train, processes, self.metrics, self.loader)
+        self.guard = Guard(self.train, processes, self.metrics, self.loader, self.step)
         self.last_step = last_step(self.train, len(self.samples))
         self.ends_at = time.monotonic() + 60 * (self.train.minutes or math.inf)
         self.saved = self.step if checkpoint else -1

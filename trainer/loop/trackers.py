@@ -81,6 +81,8 @@ class Trackers:
             for key, value in record.items()
             if isinstance(value, float | int) and key not in ("step", "time")
         }
+        if not values:
+            return
         for tracker in list(self._open):
             try:
                 tracker.write(values, int(record["step"]))

@@ -29,6 +29,7 @@ class Output:
         self.pipes: dict[int, tuple[str, bytearray]] = {}  # label, and an unfinished line
         self.tail: collections.deque[str] = collections.deque(maxlen=TAIL_LINES)
         self.failed = False
+        self.reader: Callable[[list[str]], str] | None = None  # gets all lines; may answer a note
 
     def add(self, pipe: Any, label: str) -> None:
         os.set_blocking(pipe.fileno(), False)
@@ -64,12 +65,16 @@ class Output:
         self._write(f"[node] {time.strftime('%H:%M:%S')} {text}\n".encode())
 
     def _keep(self, label: str, text: bytes) -> None:
+        shown = []
         for line in text.splitlines():
             line = line.rpartition(b"\r")[2]  # a progress bar's last state
             if not _RANKED.match(line):
                 line = f"[{label}] ".encode() + line
-            self.tail.append(line.decode(errors="replace"))
+            shown.append(line.decode(errors="replace"))
             self._write(line + b"\n")
+        self.tail.extend(shown)
+        if self.reader and (note := self.reader(shown)):
+            self.note(note)
 
     def _write(self, line: bytes) -> None:
         try:

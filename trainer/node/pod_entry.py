@@ -6,6 +6,7 @@ It is sent as a single file and runs before anything else is installed: standard
 
 TRAINER_CODE   an archive of the trainer; without it, the image has it
 TRAINER_WITHIN a program to run torchrun with (neuron_parallel_compile)
+TRAINER_REHEARSAL  steps=4,processes=1: that many processes, whatever the arguments say
 TRAINER_FIRST  the pod that hosts the rendezvous, as POD_NAME=run-master-0; unset where etcd does
 """
 
@@ -29,6 +30,9 @@ def main(arguments: list[str]) -> int:
         {**os.environ, **_code(folder), "TRAINER_NODE": os.path.join(folder, "node")}
     )
     os.makedirs(environment["TRAINER_NODE"])
+    if os.environ.get("TRAINER_REHEARSAL"):
+        arguments = _rehearsed(arguments)
+        environment["OMP_NUM_THREADS"] = "1"  # the pods of all nodes share one machine
     if arguments[:1] == ["--over-ssh"]:
         arguments = ["--alone", "-m", "trainer.node.pod_ssh_entry", *arguments[1:]]
     if arguments[:1] == ["--alone"]:
@@ -63,6 +67,18 @@ def _code(folder: str) -> dict[str, str]:
     with tarfile.open(archive) as packed:
         packed.extractall(folder)  # our own, by its hash
     return {"PYTHONPATH": os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH", "")]))}
+
+
+def _rehearsed(arguments: list[str]) -> list[str]:
+    """With fewer processes: this machine has fewer devices than the nodes that it stands for."""
+    processes = os.environ.get("TRAINER_REHEARSAL", "").partition("processes=")[2]
+    at = arguments.index("-m") if "-m" in arguments else len(arguments)
+    return [
+        f"{argument.partition('=')[0]}={processes}"
+        if processes and argument.startswith(("--nproc_per_node=", "--slots="))
+        else argument
+        for argument in arguments[:at]
+    ] + arguments[at:]
 
 
 def _with_interfaces(environment: dict[str, str]) -> dict[str, str]:

@@ -80,12 +80,14 @@ def marked(mark: str) -> set[int]:
 
 
 def ranks_among(pids: Iterable[int]) -> set[int]:
-    """Those that train: a launcher has no RANK of its own, what it starts has."""
-    return {
+    """Those that train: a launcher has no RANK of its own, what it starts has. What a rank itself
+    starts, as workers that load its data, is the rank's to end."""
+    ranked = {
         pid
         for pid in pids
         if any(entry.startswith(b"RANK=") for entry in _environment(_PROC / str(pid)))
     }
+    return {pid for pid in ranked if _parent(pid) not in ranked}
 
 
 def signal_all(pids: Iterable[int], how: signal.Signals) -> None:
@@ -125,6 +127,14 @@ def boot_id() -> str:
         return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return ""
+
+
+def _parent(pid: int) -> int:
+    try:
+        text = (_PROC / str(pid) / "stat").read_text(errors="replace")
+    except OSError:
+        return 0
+    return int(text.rpartition(")")[2].split()[1])
 
 
 def _environment(folder: Path) -> list[bytes]:

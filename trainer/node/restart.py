@@ -17,7 +17,12 @@ FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 2.0, 120.0
 LOOP_FAILURES, SOON_SECONDS = 3, 600.0
 # The trainer's own codes for bad input and a loss that is no number: the same again next time
 _LASTING_CODES = (5, 6)
-_LASTING = re.compile(r"exitcode\s*:\s*(?:5|6)\b|^(?:\[\d+\] )?trainer: ")
+_LASTING = re.compile(
+    r"exitcode\s*:\s*(?:5|6)\b|^(?:\[\d+\] )?trainer: "
+    # Of a script: what is wrong with its text, its modules or its arguments
+    r"|^(?:\[[\d-]+\] )?(?:SyntaxError|ModuleNotFoundError|ImportError|NameError): "
+    r"|error: (?:unrecognized arguments|the following arguments are required|argument )"
+)
 
 
 class Restarts:

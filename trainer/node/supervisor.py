@@ -25,6 +25,7 @@ from trainer.node import failure, processes
 from trainer.node.failure import Failure, cause
 from trainer.node.folder import Lease, NodeFolder, read_json
 from trainer.node.heartbeat_link import HeartbeatServer, Peer
+from trainer.node.metric_lines import ScriptMetrics
 from trainer.node.output import Output
 from trainer.node.peer_contact import Contact, PeerCallbacks
 from trainer.node.restart import Restarts
@@ -67,6 +68,8 @@ class Supervisor:
         self.apart = bool(sees) and sees != set(config["nodes"])
         self.kills = False  # remaining processes are being killed, which is not a failure
         self.restarts = Restarts(config, folder.output)
+        if config.get("script") and not config["node_rank"]:
+            self.output.reader = ScriptMetrics(folder.output / "metrics.jsonl").take
 
     def run(self) -> int:
         processes.adopt_orphans()

@@ -1,5 +1,5 @@
-"""DeepSpeed's JSON, rendered from the profile so that nothing is said twice; a launcher writes the
-same beside the run."""
+"""DeepSpeed's JSON, rendered from the profile so that nothing is said twice; a launcher writes it
+beside the run, with the schedule."""
 
 from __future__ import annotations
 
@@ -46,3 +46,31 @@ def rendered(train: Train, world_size: int, on_cpu: bool) -> dict[str, Any]:
         "zero_force_ds_cpu_optimizer": False,
         "steps_per_print": 1_000_000_000,  # the loop does the talking
     }
+
+
+def written(train: Train, world_size: int, on_cpu: bool) -> dict[str, Any]:
+    """The same with what the loop decides beside the engine, in the words of the guides' files: for
+    whoever reads it, and for programs that start DeepSpeed by themselves."""
+    config = rendered(train, world_size, on_cpu)
+    zero = {
+        **config["zero_optimization"],
+        "cpu_offload": train.strategy.zero_offload != "none",  # what it was called before 0.3.15
+    }
+    return {**config, "zero_optimization": zero, **_scheduler(train)}
+
+
+def _scheduler(train: Train) -> dict[str, Any]:
+    """Of DeepSpeed's own schedules the one that gives the same rates; none where there is none."""
+    schedule = train.schedule
+    warmup_types = {"linear": "linear", "log-warmup": "log"}
+    if schedule.name not in warmup_types or schedule.min_lr:
+        return {}
+    total = schedule.decay_steps or train.steps
+    parameters = {
+        "total_num_steps": total,
+        "warmup_min_lr": 0.0,
+        "warmup_max_lr": train.optimizer.lr,
+        "warmup_num_steps": schedule.warmup_steps or round(schedule.warmup_fraction * total),
+        "warmup_type": warmup_types[schedule.name],
+    }
+    return {"scheduler": {"type": "WarmupDecayLR", "params": parameters}}

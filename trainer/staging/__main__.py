@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -14,12 +15,14 @@ from trainer.staging.sync_folder import StagingRequest, stage
 
 RESULT = "result "  # the start of the last line, which the controller reads
 INTERRUPTED = 75
+STDIN = "stdin:"  # the address is the first line of the input
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    source = _address(options.source)
     request = StagingRequest(
-        options.source,
+        source,
         Path(options.target),
         options.unpack,
         options.files,
@@ -36,13 +39,23 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"staging: {error}", flush=True)
         return error.exit_code
     except Interrupted as error:
-        print(f"staging: {options.source}: {error}; the part received is kept", flush=True)
+        print(
+            f"staging: {source.partition('?')[0]}: {error}; the part received is kept", flush=True
+        )
         return INTERRUPTED
     except OSError as error:
         print(f"staging: {error.filename or request.target}: {error.strerror or error}", flush=True)
         return INTERRUPTED
     print(RESULT + json.dumps(result), flush=True)
     return 0
+
+
+def _address(given: str) -> str:
+    """As given, or from where no process list shows it: this program's input or a variable."""
+    if given == STDIN:
+        return sys.stdin.buffer.readline().decode().strip()
+    kind, _, name = given.partition(":")
+    return os.environ.get(name, "") if kind == "env" else given
 
 
 def _names(given: list[str]) -> dict[str, str]:

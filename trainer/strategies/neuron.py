@@ -3,7 +3,6 @@ over all."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from trainer.strategies.session import (
     Accept,
     Outcome,
     Session,
+    autocast,
     finish,
     normalised,
     open_session,
@@ -29,17 +29,17 @@ from trainer.strategies.state import load_tensors, save_tensors
 
 
 def wrap(train: Train, processes: ProcessGroup) -> Session:
-    if train.precision == "bf16":
-        os.environ.setdefault(
-            "XLA_USE_BF16", "1"
-        )  # the compiler casts; autocast would only add operations
     xla = _import()
-    processes = replace(processes, device=xla.xla_device())
+    if processes.grouped:
+        # Neuron's collectives are set up by this backend; what ranks tell one another about the run
+        # stays with gloo, on their hosts.
+        torch.distributed.new_group(backend="xla")
+    processes = replace(processes, device=_device(xla))
     module = build(train)
     initialise(module, train.seed)  # on the host: compiling a graph per tensor would take hours
     module.to(processes.device)
     session = open_session(train, processes, module, module)
-    session.extra["own_precision"], session.extra["xla"] = True, xla
+    session.extra["xla"] = xla
     return session
 
 
@@ -54,13 +54,17 @@ def step(
     for turn, batch in enumerate(batches):
         seed_micro_batch(session, number, turn)
         moved = {name: tensor.to(session.processes.device) for name, tensor in batch.items()}
-        loss = normalised(session, session.call(moved), counts)
+        # The compiler's own casting is off (NEURON_CC_FLAGS); XLA_USE_BF16 has no effect from
+        # torch-xla 2.8 on.
+        with autocast(session):
+            sums = session.call(moved)
+        loss = normalised(session, sums, counts)
         loss.backward()
         losses.append(loss.detach())
-        xla.mark_step()
+        _sync(xla)
     xla.all_reduce(xla.REDUCE_SUM, session.weights.gradients())  # first the sum, then the clipping
     outcome = finish(session, losses, accept)
-    xla.mark_step()
+    _sync(xla)
     return outcome
 
 
@@ -76,6 +80,7 @@ def _import() -> Any:
     try:
         import torch_neuronx  # noqa: F401
         import torch_xla.core.xla_model as xla
+        import torch_xla.distributed.xla_backend  # noqa: F401
     except ImportError:
         raise BadInput(
             "strategy neuron needs torch-neuronx, which is not installed: pip install torch-neuronx"
@@ -84,3 +89,18 @@ def _import() -> Any:
         ) from None
     torch.manual_seed(0)
     return xla
+
+
+def _device(xla: Any) -> torch.device:
+    """By its name of today; the guide's versions have the older one only."""
+    import torch_xla
+
+    device: torch.device = torch_xla.device() if hasattr(torch_xla, "device") else xla.xla_device()
+    return device
+
+
+def _sync(xla: Any) -> None:
+    """Compile and run what was recorded so far."""
+    import torch_xla
+
+    (torch_xla.sync if hasattr(torch_xla, "sync") else xla.mark_step)()

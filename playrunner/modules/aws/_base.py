@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.aws.tags import plain
 from playrunner.cloud.resource import CloudModule
@@ -16,6 +16,8 @@ _WHERE = ("Tags", "tags", "TagList", "TagSet", "FileSystemTags")
 
 class AwsModule(CloudModule):
     """A thing in AWS; our tag is among its tags."""
+
+    leased: ClassVar[bool] = True
 
     def ours(self, ctx: Context, state: State) -> bool:
         return bool(ctx.owner.owns(plain(tags_of(state))))

@@ -23,6 +23,8 @@ class Zones(Probe):
     first."""
 
     in_background: ClassVar[bool] = True
+    # What it finds decides what is made: no other run may make a network after it has looked
+    leased: ClassVar[bool] = True
 
     names: list[str] = []  # exactly these, in this order, as us-west-2a
     zone_ids: list[

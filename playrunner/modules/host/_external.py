@@ -43,6 +43,12 @@ class External(Action):
             rc, out, err = self._as_program(ctx)
         return result_of(rc, out, err)
 
+    def fetch_files(self, ctx: Any) -> None:
+        """Keep on this host what `guard` will need."""
+        needed = [self.program, *self._chosen_packs()] if self.style == "python" else [self.file]
+        for upload in needed:
+            _kept(ctx, upload)
+
     def _params(self, ctx: Any) -> dict[str, Any]:
         return {
             **self.arguments,
@@ -56,8 +62,7 @@ class External(Action):
         from playrunner.hostside.module_process import module_process
 
         server = module_process(lambda: _kept(ctx, self.program))
-        same = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER.hex() == self.magic
-        uploads = [pack["compiled" if same else "source"] for pack in self.packs]
+        uploads = self._chosen_packs()
         for upload in uploads:
             if upload["sha1"] not in server.packs:
                 server.add(upload["sha1"], _kept(ctx, upload))
@@ -69,6 +74,10 @@ class External(Action):
         }
         params = json.dumps({"ANSIBLE_MODULE_ARGS": self._params(ctx)}).encode()
         return server.run(ctx, request, params)
+
+    def _chosen_packs(self) -> list[dict[str, Any]]:
+        same = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER.hex() == self.magic
+        return [pack["compiled" if same else "source"] for pack in self.packs]
 
     def _as_program(self, ctx: Any) -> tuple[int, str, str]:
         import shutil

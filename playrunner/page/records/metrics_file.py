@@ -10,6 +10,8 @@ from array import array
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from playrunner.page.records.rank_heat import RankHeat
+
 COLUMNS = (
     "step",
     "time",
@@ -39,6 +41,7 @@ class MetricsFile:
         self.columns: dict[str, array[float]] = {name: array("d") for name in COLUMNS}
         self.filled: set[str] = set()  # columns that have a number
         self.phases: list[tuple[int, str]] = []  # the first step of each
+        self.ranks = RankHeat()
         self.last: dict[str, Any] = {}
         self.generation = getattr(self, "generation", 0) + 1
         self._offset, self._rest, self._inode = 0, b"", 0
@@ -80,6 +83,8 @@ class MetricsFile:
                 self.last = {name: value for name, value in record.items() if _is_number(value)}
                 break
         for record in records:
+            if "ranks" in record:
+                self.ranks.add(int(record["step"]), record["ranks"])
             phase = record.get("phase")
             if phase is not None and (not self.phases or self.phases[-1][1] != str(phase)[:80]):
                 self.phases.append((int(record["step"]), str(phase)[:80]))

@@ -58,7 +58,25 @@
     };
   };
 
-  const figures = [...document.querySelectorAll(".chart")];
+  const drawRanks = () => {
+    const figure = byId("ranks"), ranks = runs.length === 1 ? runs[0].ranks : null;
+    figure.hidden = !ranks;
+    if (!ranks) return;
+    const plot = figure.querySelector(".plot"), style = layout("ranks");
+    const cells = {
+      type: "heatmap", x: ranks.steps, y: ranks.rows.map((row) => `rank ${row}`), z: ranks.seconds, colorscale: "Cividis", zmin: 0,
+      hoverongaps: false, hovertemplate: "step %{x}, %{y}: %{z} s<extra></extra>", colorbar: { thickness: 10, ticksuffix: " s" },
+    };
+    const height = 70 + Math.min(420, 22 * Math.max(2, ranks.rows.length));
+    Plotly.react(plot, [cells], {
+      ...style, height, hovermode: "closest", margin: { ...style.margin, l: 76 }, shapes: [], annotations: [],
+      xaxis: { ...style.xaxis, title: { text: "step" } }, yaxis: { autorange: "reversed", type: "category" },
+    }, { responsive: true, displaylogo: false, displayModeBar: false });
+    byId("ranks-text").textContent = ranks.text;
+    plot.setAttribute("aria-label", `seconds per step of ${ranks.rows.length} ranks in ${ranks.steps.length} comparisons: ${ranks.text}`);
+  };
+
+  const figures = [...document.querySelectorAll(".chart[data-series]")];
   const draw = () => {
     figures.forEach((figure) => {
       const data = traces(figure.dataset.series), plot = figure.querySelector(".plot");
@@ -69,6 +87,7 @@
       plot.setAttribute("aria-label", `${figure.querySelector("figcaption").textContent}: ${last.length} points, from ${last[0]} to ${last[last.length - 1]}`);
       plot.dataset.points = String(last.length);
     });
+    drawRanks();
     const any = figures.some((figure) => !figure.hidden);
     document.querySelector(".controls").hidden = !any;
     byId("no-points").hidden = any;
@@ -101,9 +120,10 @@
 
   const listen = () => {
     if (!section.dataset.events || runs.length !== 1) return;
-    const events = new EventSource(`${section.dataset.events}?from=${runs[0].count}&generation=${runs[0].generation}`);
+    const events = new EventSource(`${section.dataset.events}?from=${runs[0].count}&generation=${runs[0].generation}&compared=${runs[0].ranks ? runs[0].ranks.count : 0}`);
     events.addEventListener("points", (event) => add(JSON.parse(event.data)));
     events.addEventListener("reset", load);
+    events.addEventListener("ranks", (event) => { runs[0].ranks = JSON.parse(event.data).ranks; drawSoon(); });
     events.addEventListener("facts", (event) => Object.entries(JSON.parse(event.data)).forEach(([name, value]) => {
       const shown = document.querySelector(`[data-fact="${CSS.escape(name)}"]`);
       if (shown) shown.textContent = value;

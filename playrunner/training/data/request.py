@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -21,6 +22,7 @@ from playrunner.training.request import profile_of
 from trainer.config import Profile
 
 PIPE = "pipe:"  # how the trainer calls a folder that is sent to it
+STDIN, ENVIRONMENT = "stdin:", "env:TRAINER_SOURCE"  # where it reads an address that is a secret
 
 
 @dataclass(frozen=True)
@@ -50,13 +52,20 @@ class StageRequest:
         return self.source if self.is_folder else self.source.partition("?")[0]
 
     @property
+    def is_signed(self) -> bool:
+        """Whether the address holds what opens it: it then stands on no command line."""
+        return not self.is_folder and "?" in self.source
+
+    @property
     def is_folder(self) -> bool:
         """A folder of this machine."""
         return "://" not in self.source
 
-    def words(self, target: str) -> list[str]:
-        """The arguments of `python -m trainer.staging`."""
+    def words(self, target: str, hidden: str = "") -> list[str]:
+        """The arguments of `python -m trainer.staging`; `hidden` is where it reads a signed address
+        from."""
         source = f"{PIPE}{self.into}" if self.is_folder else self.source
+        source = hidden if hidden and self.is_signed else source
         words = ["--source", source, "--target", target]
         for flag, value in (
             ("files", self.files),
@@ -69,6 +78,21 @@ class StageRequest:
         for name, digest in self.names.items():
             words += ["--file", f"{name}={digest}" if digest else name]
         return words + ["--unpack"] * self.unpack + ["--anonymous"] * self.anonymous
+
+
+def given_source(text: str) -> str:
+    """--source as typed, or what the file or variable holds that it names."""
+    kind, _, name = text.partition(":")
+    if text.startswith("@"):
+        try:
+            return Path(text[1:]).expanduser().read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInput(f"--source {text}: the file cannot be read: {error}") from None
+    if kind == "env" and name.isidentifier():
+        if not os.environ.get(name):
+            raise BadInput(f"--source {text}: {name} is not set in this shell's environment")
+        return os.environ[name]
+    return text
 
 
 def resolved(

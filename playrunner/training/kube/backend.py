@@ -46,6 +46,22 @@ class ClusterBackend:
 
         return stop(self.options, name)
 
+    def attach(self, name: str) -> int:
+        from playrunner.errors import BadInput
+
+        raise BadInput(
+            "train.attach is for runs on hosts: a cluster's runs need no follower; see them with"
+            " train.watch, or train.logs --follow"
+        )
+
+    def delete(self, name: str) -> int:
+        from playrunner.errors import BadInput
+
+        raise BadInput(
+            "train.delete is for runs on hosts: on a cluster train.stop deletes a run's objects,"
+            " and its files are on the claim"
+        )
+
     def resume(self, name: str, nodes: int, overrides: tuple[str, ...], detach: bool) -> int:
         from playrunner.training.kube.resume import resume
 

@@ -3,6 +3,7 @@ its end."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import datetime
 
@@ -13,6 +14,7 @@ from playrunner.output.json_output import print_json
 from playrunner.playbook.playbook import role_play
 from playrunner.project import program
 from playrunner.run.run import run_plays
+from playrunner.training.environment.compiler import as_json
 from playrunner.training.kube.conclusion import conclude
 from playrunner.training.kube.data import with_data
 from playrunner.training.kube.ending import end, sweep
@@ -28,11 +30,14 @@ from playrunner.training.kube.runs.follow import Follower
 from playrunner.training.kube.runs.give_up import GiveUpPolicy
 from playrunner.training.kube.runs.run_view import ClusterRun, find
 from playrunner.training.kube.session import ClusterSession, open_session
+from playrunner.training.launchers import SSH_LAUNCHERS, listed
 from playrunner.training.netcheck.errors import GateClosed
 from playrunner.training.request import Request, check_name, read_request, run_name
 from playrunner.training.runs.record import Record
+from playrunner.training.runs.remembered import used_inventory
 from playrunner.training.runs.states import CANCELLED
 from playrunner.training.screen.screen import LiveLine
+from trainer.config import Profile
 
 
 def launch(request: Request, options: Options, launcher: str) -> int:
@@ -43,13 +48,22 @@ def launch(request: Request, options: Options, launcher: str) -> int:
     )
 
 
-def _launch(request: Request, options: Options, launcher: str) -> int:
-    profile = read_request(request)
+def _refuse_what_hosts_can(request: Request, profile: Profile, launcher: str) -> None:
+    if profile.script:
+        raise BadInput(
+            f"script {profile.script}: scripts of one's own run on hosts over SSH (--launcher"
+            f" {listed(SSH_LAUNCHERS)}), not yet by {launcher} on a cluster"
+        )
     if request.stage_only:
         raise BadInput(
             "--stage-only is for hosts: on a cluster code and profile travel with the job; --check"
             " --diff shows it"
         )
+
+
+def _launch(request: Request, options: Options, launcher: str) -> int:
+    profile = read_request(request)
+    _refuse_what_hosts_can(request, profile, launcher)
     line = LiveLine(profile.train.steps, quiet=options.json)
     session = open_session(options)
     name = check_name(request.name or run_name(request.profile))
@@ -92,7 +106,9 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
             )
         return code
     record = Record(name)
-    record.begin(job.summary(), past=existing is not None)
+    summary = {**job.summary(), "inventory": used_inventory(options)}
+    record.begin(summary, past=existing is not None)
+    record.keep("environment.json", json.dumps(as_json(job.environment), indent=1) + "\n")
     run = ClusterRun(job.summary(), Status("pending"))
     if request.detach:
         return _say_detached(run, line, options)

@@ -35,11 +35,13 @@ from playrunner.training.request import (
 )
 from trainer import errors as trainer_errors
 from trainer.config import Profile
+from trainer.rehearsal import VARIABLE
 from trainer.validate import check
 
 CLAIMS = Resource("v1", "PersistentVolumeClaim", "persistentvolumeclaims", True)
 QUEUES = Resource("scheduling.volcano.sh/v1beta1", "Queue", "queues", False)
 INDEXED_JOBS = (1, 24)
+REHEARSED_PROCESSES = 4  # in all; of more, each node has one
 SERVICES = Resource("v1", "Service", "services", True)
 NAMESPACES = Resource("v1", "Namespace", "namespaces", False)
 
@@ -102,7 +104,7 @@ def plan(
     refuse(troubles, "queue")
     if kind.gang:
         refuse(_queue(session.kube, job), "queue")
-    job = replace(job, environment=tuple(environment_of(job, session.environment)))
+    job = replace(job, environment=(*environment_of(job, session.environment), *_rehearsal(job)))
     return try_pod(session.kube, job, bool(replacing))
 
 
@@ -163,6 +165,21 @@ def environment_of(job: ClusterJob, given: dict[str, str]) -> list[Variable]:
     )
     refuse(conflicting_settings(variables, machines), "environment")
     return variables
+
+
+def _rehearsal(job: ClusterJob) -> list[Variable]:
+    """The job is submitted as it would be to a real cluster; its processes make it small."""
+    if not job.settings.rehearsal_steps:
+        return []
+    processes = job.share.processes if job.world_size <= REHEARSED_PROCESSES else 1
+    return [
+        Variable(
+            VARIABLE,
+            f"steps={job.settings.rehearsal_steps},processes={processes}",
+            "the sandbox's machines have no devices",
+            "inventory: train_rehearsal_steps",
+        )
+    ]
 
 
 def checkpoint_problems(kube: Kube, settings: ClusterSettings, profile: Profile) -> list[str]:

@@ -54,6 +54,8 @@ class ClusterSettings:
     user: int = 1000  # whose rights a restricted pod has
     huge_pages: bool = False  # whether FI_EFA_USE_HUGE_PAGE lets libfabric use them
     quarantine: QuarantineSetting = field(default_factory=QuarantineSetting)
+    # Of a whole profile on the sandbox's cluster, whose machines have no devices; 0 is no rehearsal
+    rehearsal_steps: int = 0
 
     @property
     def root(self) -> str:
@@ -126,8 +128,14 @@ def _settings(scope: Scope, kube: Kube) -> ClusterSettings:
         user=int(setting("user", plain.user)),
         huge_pages=_uses_huge_pages(setting("environment", {})),
         quarantine=read_setting(setting("quarantine", "")),
+        rehearsal_steps=int(setting("rehearsal_steps", 0)),
     )
     _check(settings)
+    if settings.rehearsal_steps and not value_of(scope, "sandbox_state", ""):
+        raise BadInput(
+            "train_rehearsal_steps is for the sandbox (--inventory local): on a cluster of yours a"
+            " profile trains as it is"
+        )
     return settings
 
 

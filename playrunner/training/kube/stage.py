@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from playrunner.options import Options
 from playrunner.project import program
 from playrunner.ssh.sandbox_autostart import ensure_datasets_running
-from playrunner.training.data.request import StageRequest, resolved, target_of
+from playrunner.training.data.request import ENVIRONMENT, StageRequest, resolved, target_of
 from playrunner.training.data.transfer import Folder
 from playrunner.training.inventory_scope import value_of
 from playrunner.training.kube.one_off.job_pod import OPENED, OneOffJob
@@ -70,7 +70,8 @@ def stage_job(request: StageRequest, settings: ClusterSettings) -> OneOffJob:
     return OneOffJob(
         f"stage-{slug}-{hashlib.sha256(target.encode()).hexdigest()[:6]}",
         f"staging {request.into}",
-        ("-m", "trainer.staging", *request.words(target)),
+        ("-m", "trainer.staging", *request.words(target, ENVIRONMENT)),
+        secrets={ENVIRONMENT.partition(":")[2]: request.source} if request.is_signed else {},
         service_account=settings.service_account,
         opened=(*_run_folders(request, settings), *_made_folders(target, settings.mount)),
     )

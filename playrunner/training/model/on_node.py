@@ -18,8 +18,8 @@ from playrunner.text.documents import json_object
 from playrunner.training.code_staging import stage_code
 from playrunner.training.model.program import Program, last_line, result_of
 from playrunner.training.node_shell import in_shell
-from playrunner.training.ssh.hosts import open_fleet
-from playrunner.training.ssh.selection import the_run
+from playrunner.training.ssh.nodes.hosts import open_fleet
+from playrunner.training.ssh.nodes.selection import the_run
 
 DESCRIPTION = "exported.json"
 _MOST_BYTES = 1 << 20

@@ -9,6 +9,7 @@ from typing import Any
 from playrunner.output.json_output import print_json
 from playrunner.project import program
 from playrunner.training.runs.run import Run
+from playrunner.training.runs.stall import stalled_for
 from playrunner.training.screen.screen import duration
 
 ALARM_SECONDS = 300.0  # how long an alert is shown beside the state
@@ -72,20 +73,30 @@ def _row(run: Run, now: float) -> tuple[str, ...]:
     return (
         run.name,
         run.state + alarm(run, now),
-        f"{run.steps}/{run.job.get('steps', '?')}",
+        f"{run.steps}/{run.job.get('steps') or '?'}",
         f"{last['loss']:.4f}" if last else "-",
-        f"{last.get('tokens_per_second', 0):,.0f}" if last and run.state == "running" else "-",
+        _rate(run, now),
         str(len(run.hosts)) + (f" ({', '.join(run.silent)} silent)" if run.silent else ""),
         duration(_age(run, now)),
         f"${paid:,.2f}" if paid is not None else "-",
     )
 
 
+def _rate(run: Run, now: float) -> str:
+    """Tokens per second of a run that takes steps now."""
+    if run.state != "running" or not run.metrics or stalled_for(run.metrics, now):
+        return "-"
+    return f"{run.metrics[-1].get('tokens_per_second') or 0:,.0f}"
+
+
 def alarm(run: Run, now: float) -> str:
     """The guard's newest alert of the last minutes, while the run goes on."""
     recent = [each for each in run.guard if now - float(each.get("time", 0)) < ALARM_SECONDS]
-    if run.state != "running" or not recent or str(recent[-1].get("kind")).endswith("-over"):
+    if run.state != "running":
         return ""
+    if not recent or str(recent[-1].get("kind")).endswith("-over"):
+        silence = stalled_for(run.metrics, now)
+        return f" (no step for {duration(silence)})" if silence else ""
     return f" ({recent[-1].get('kind')})"
 
 

@@ -57,7 +57,7 @@ class LiveLine:
         assert self.first
         since, from_step = self.first
         taken = step - from_step
-        if taken <= 0:
+        if taken <= 0 or not self.steps:
             return None
         gone = time.monotonic() - since
         by_steps = gone / taken * (self.steps - step)
@@ -66,7 +66,8 @@ class LiveLine:
 
 def described(record: dict[str, Any], steps: int, remaining: float | None = None) -> str:
     rate = record.get("tokens_per_second")
-    parts = [f"step {record['step']}/{steps}", f"loss {record['loss']:.4f}"]
+    of = f"/{steps}" if steps else ""  # only the user's own script may know how many
+    parts = [f"step {record['step']}{of}", f"loss {record['loss']:.4f}"]
     if rate:
         parts.append(f"{_short(rate)} tokens/s")
     if record.get("mfu"):

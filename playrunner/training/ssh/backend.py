@@ -45,6 +45,16 @@ class SshBackend:
 
         return stop(self.options, name)
 
+    def attach(self, name: str) -> int:
+        from playrunner.training.ssh.attach import attach
+
+        return attach(self.options, name)
+
+    def delete(self, name: str) -> int:
+        from playrunner.training.ssh.delete import delete
+
+        return delete(self.options, name)
+
     def resume(self, name: str, nodes: int, overrides: tuple[str, ...], detach: bool) -> int:
         from playrunner.training.ssh.resume import resume
 
@@ -68,7 +78,7 @@ class SshBackend:
     @contextmanager
     def watch(self, metrics: int) -> Iterator[Callable[[], Snapshot]]:
         from playrunner.training.screen.watch_page import Snapshot
-        from playrunner.training.ssh.hosts import open_fleet, training_hosts
+        from playrunner.training.ssh.nodes.hosts import open_fleet, training_hosts
         from playrunner.training.ssh.run_view import all_runs
 
         with open_fleet(self.options) as fleet:

@@ -9,15 +9,18 @@ from playrunner.training.ssh.launchers.launcher import Command
 
 def commands(job: Job, node: NodeSlot, code: str) -> list[Command]:
     """One command per process that the supervisor starts on this node."""
-    trainer = [
-        "-m",
-        "trainer",
-        "--profile",
-        f"{job.folder(node)}/profile.yaml",
-        "--output",
-        f"{job.folder(node)}/output",
-    ]
+    output = f"{job.folder(node)}/output"
     common = {"PYTHONPATH": code, "PYTHONUNBUFFERED": "1", **_gate(job, node)}
+    if job.profile.script:
+        trainer = ["-m", "trainer.script", job.work(node), job.profile.script, *job.profile.args]
+        common |= {
+            "RUN_DIR": output,
+            "CHECKPOINT_DIR": f"{output}/checkpoints",
+            "PLAYRUNNER_METRICS": f"{output}/metrics.jsonl",
+        }
+    else:
+        profile = f"{job.folder(node)}/profile.yaml"
+        trainer = ["-m", "trainer", "--profile", profile, "--output", output]
     return LAUNCHERS[job.launcher].commands(job, node, trainer, common)
 
 

@@ -46,7 +46,7 @@ def conclude(
             }
         )
     elif state == "finished":
-        _say_success(job["name"], metrics, output, line)
+        _say_success(job, metrics, output, line)
     else:
         _say_failure(job["name"], state, states, line, cause)
         _say_likely(Facts(job["name"], state, job, time.time(), states, metrics=metrics), line)
@@ -68,7 +68,10 @@ def _overall(job: dict[str, Any], ends: dict[str, str]) -> str:
     return overall(ends.values())
 
 
-def _say_success(name: str, metrics: list[dict[str, Any]], output: str, line: LiveLine) -> None:
+def _say_success(
+    job: dict[str, Any], metrics: list[dict[str, Any]], output: str, line: LiveLine
+) -> None:
+    name = job["name"]
     if metrics:
         line.say(loss_chart(metrics))
         line.say(
@@ -78,12 +81,16 @@ def _say_success(name: str, metrics: list[dict[str, Any]], output: str, line: Li
     else:
         line.say(f"{name} is done")
     line.say(f"checkpoints: {output}/checkpoints")
+    another = (
+        ""
+        if job.get("script")
+        else f"\n  {program()} train.launch --profile gpt2-micro-smoke --nodes 4"
+        " --launcher torchrun --set train.device_batch_size=2 --name four"
+    )
     line.say(
         "next, for example:\n"
-        f"  {program()} train.status\n"
-        f"  {program()} train.logs --name {name}\n"
-        f"  {program()} train.launch --profile gpt2-micro-smoke --nodes 4 --launcher torchrun "
-        "--set train.device_batch_size=2 --name four"
+        f"  {program()} train.status --name {name}\n"
+        f"  {program()} train.logs --name {name}{another}"
     )
 
 

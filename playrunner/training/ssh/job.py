@@ -86,6 +86,10 @@ class Job:
     def folder(self, node: NodeSlot) -> str:
         return f"{node.root}/runs/{self.name}"
 
+    def work(self, node: NodeSlot) -> str:
+        """Where a script of the user's own runs."""
+        return f"{self.folder(node)}/work"
+
     def summary(self) -> dict[str, Any]:
         """What is written down of it, on every node and here."""
         return {
@@ -96,6 +100,7 @@ class Job:
             "world_size": self.world_size,
             "nodes": [asdict(node) for node in self.nodes],
             "port": self.port,
+            "script": self.profile.script,
             "steps": self.profile.train.steps,
             "strategy": self.profile.train.strategy.name,
             "detached": self.detached,
@@ -119,6 +124,8 @@ def with_ranks(nodes: Sequence[NodeSlot]) -> tuple[NodeSlot, ...]:
 
 def check_job(job: Job) -> None:
     """Refuse what cannot work, before a node is touched."""
+    if job.profile.script:
+        return  # its settings are its own
     try:
         check(job.profile, job.world_size)
     except trainer_errors.TrainerError as error:

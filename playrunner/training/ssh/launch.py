@@ -22,22 +22,30 @@ from playrunner.training.environment.compiler import as_json
 from playrunner.training.environment.variable import Variable
 from playrunner.training.netcheck.errors import GateClosed
 from playrunner.training.netcheck.spares import launch_with_replacement_nodes
-from playrunner.training.request import Request, read_request, refuse, run_name, wanted_nodes
+from playrunner.training.request import (
+    Request,
+    default_name,
+    read_request,
+    refuse,
+    wanted_nodes,
+)
 from playrunner.training.runs.record import Record
-from playrunner.training.runs.run import Run
+from playrunner.training.runs.remembered import used_inventory
 from playrunner.training.runs.states import CANCELLED
 from playrunner.training.screen.screen import LiveLine
 from playrunner.training.ssh import preflight
+from playrunner.training.ssh.before_launch import goes_on, left_elsewhere
 from playrunner.training.ssh.conclusion import conclude
 from playrunner.training.ssh.data import with_data
 from playrunner.training.ssh.follow import Follower
-from playrunner.training.ssh.hosts import open_fleet
 from playrunner.training.ssh.job import LEASE_SECONDS, Job
 from playrunner.training.ssh.listener import RecordingListener
+from playrunner.training.ssh.nodes.hosts import open_fleet
+from playrunner.training.ssh.nodes.pool import host_pool
+from playrunner.training.ssh.nodes.sandbox_fit import fitted
 from playrunner.training.ssh.plan import environment_of, plan
-from playrunner.training.ssh.pool import host_pool
 from playrunner.training.ssh.run_view import find_run
-from playrunner.training.ssh.sandbox_fit import fitted
+from playrunner.training.ssh.script import script_steps
 from playrunner.training.ssh.steps import steps_for
 from playrunner.training.ssh.stop import stop_run
 from trainer.netcheck.findings import Expected
@@ -54,7 +62,7 @@ class FirstNodeLost(HostUnreachable):
 def launch(request: Request, options: Options) -> int:
     """A node that fails the network check is quarantined, and a spare replaces it."""
     name, wanted = (
-        request.name or run_name(request.profile),
+        request.name or default_name(request),
         wanted_nodes(request, read_request(request)),
     )
     return launch_with_replacement_nodes(
@@ -71,7 +79,7 @@ def _launch(request: Request, options: Options) -> int:
         request, job = fitted(request, job, facts, fleet, options, line)
         line.minutes = job.profile.train.minutes
         existing = find_run(fleet, [node.host for node in job.nodes], job.name)
-        if existing and _goes_on(existing, request, job, fleet, options, line):
+        if existing and goes_on(existing, request, job, line):
             if options.json:
                 state = {"name": job.name, "state": existing.state, "changed": False}
                 print_json({**state, "backend": "ssh", "nodes": existing.hosts})
@@ -79,9 +87,13 @@ def _launch(request: Request, options: Options) -> int:
         job = preflight.with_free_ports(job, facts)
         refuse(preflight.complaints(job, facts, time.time()), "preflight")
         if not existing:
-            refuse(_left_elsewhere(job, facts, fleet), "preflight")
-        job = with_data(job, fleet, options, line.say)
+            refuse(left_elsewhere(job, facts, fleet), "preflight")
+        job = job if job.profile.script else with_data(job, fleet, options, line.say)
         environment = environment_of(job, fleet, facts)
+        # Nothing that runs is touched before all that could refuse the launch has been looked at.
+        if existing and existing.state in ("running", "stopping") and not options.check:
+            line.say(f"{job.name} is running; stopping it first")
+            stop_run(fleet, existing.job, options)
         starting = replace(options, skip_tags="start" if request.stage_only else "")
         summary, jobs, code = _start(job, facts, environment, fleet, starting)
         if code or options.check or request.stage_only:
@@ -91,7 +103,7 @@ def _launch(request: Request, options: Options) -> int:
                 print_json({**state, "backend": "ssh", "nodes": list(jobs)})
             return code
         record = Record(job.name)
-        record.begin(summary)
+        record.begin({**summary, "inventory": used_inventory(options)})
         record.keep("environment.json", json.dumps(as_json(environment), indent=1) + "\n")
         return _see_through(summary, jobs, request, record, fleet, line, options)
 
@@ -160,6 +172,11 @@ def follow(
         line.say(f"stopping {job['name']}; its checkpoint is saved first")
         stop_run(fleet, job, options)
         record.end({"state": "stopped", "time": time.time()})
+        steps = [each["step"] for each in record.metrics()[-1:]]
+        line.say(
+            f"{job['name']} is stopped{f' at step {steps[0]}' if steps else ''}; it goes on with:"
+            f" {program()} train.resume --name {job['name']}"
+        )
         return CANCELLED
     finally:
         line.end()
@@ -218,7 +235,8 @@ def _start(
     fleet: Fleet,
     options: Options,
 ) -> tuple[dict[str, Any], dict[str, Any], int]:
-    summary, jobs = steps_for(job, facts, environment, secrets.token_hex(16))
+    script = script_steps(job, fleet) if job.profile.script else None
+    summary, jobs = steps_for(job, facts, environment, secrets.token_hex(16), script)
     play = role_play("training", ",".join(jobs))
     # Every node at once: they wait for one another when they start.
     settings = replace(
@@ -238,57 +256,3 @@ def _start(
         agents=fleet.agents,
     )
     return summary, jobs, code
-
-
-def _left_elsewhere(job: Job, facts: preflight.Facts, fleet: Fleet) -> list[str]:
-    """A run of this name whose checkpoints none of these nodes sees would start from the
-    beginning, unasked."""
-    before = [
-        node["host"]
-        for node in Record(job.name).job().get("nodes", ())
-        if node["host"] in fleet.inventory.hosts
-    ]
-    if not before or any(said["checkpoints"] for said in facts.values()):
-        return []
-    left = find_run(fleet, before, job.name)
-    if not left or not left.checkpoints:
-        return []
-    return [
-        f"{job.name} has its checkpoints ({left.checkpoints[-1]}) on {', '.join(before)}, and no"
-        " node of this launch sees them; include one of those (--limit"
-        f" {before[0]},{job.master.host}), share train_root, or use another --name"
-    ]
-
-
-def _goes_on(
-    existing: Run, request: Request, job: Job, fleet: Fleet, options: Options, line: LiveLine
-) -> bool:
-    """Whether there is nothing to launch: the run goes on already, or is complete. One that died is
-    resumed."""
-    if existing.state in ("running", "stopping"):
-        if not request.replace:
-            line.say(
-                f"{job.name} is running already on {', '.join(existing.hosts)}: nothing changed"
-            )
-            return True
-        line.say(f"{job.name} is running; stopping it first")
-        if not options.check:
-            stop_run(fleet, existing.job, options)
-        return False
-    if (
-        existing.state == "finished"
-        and existing.steps >= job.profile.train.steps
-        and not request.replace
-    ):
-        line.say(
-            f"{job.name} is complete at step {existing.steps}: nothing to do (--name starts"
-            " another)"
-        )
-        return True
-    where = (
-        f"its newest checkpoint is {existing.checkpoints[-1]}"
-        if existing.checkpoints
-        else "it has no checkpoint yet: starting from the beginning"
-    )
-    line.say(f"{job.name} {existing.state} at step {existing.steps}; {where}")
-    return False

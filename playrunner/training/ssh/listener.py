@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Protocol
 
+from playrunner.project import program
 from playrunner.training.netcheck.errors import GateClosed
 from playrunner.training.netcheck.gate_files import keep_gate
 from playrunner.training.runs.notices import Notices
 from playrunner.training.runs.record import Record, parse_metrics
+from playrunner.training.runs.stall import stalled_for
 from playrunner.training.screen.screen import LiveLine
 from trainer.netcheck.findings import Expected
 from trainer.netcheck.verdict import judge
+
+_PACE = 20  # steps that tell how fast a run usually is
 
 
 class RunListener(Protocol):
@@ -31,6 +36,8 @@ class RecordingListener:
     def __init__(self, record: Record, line: LiveLine, expected: Expected) -> None:
         self.record, self.line, self.expected, self.trains = record, line, expected, False
         self.notices = Notices(str(record.job().get("run_id", "")))
+        self._newest: list[dict[str, float]] = []  # when steps were heard of, by this clock
+        self._told = False  # of the present stall
 
     def gate(self, result: dict[str, Any]) -> bool:
         verdict = judge(result, self.expected)
@@ -52,6 +59,8 @@ class RecordingListener:
             -1:
         ]:  # what comes in one piece is old: a resumed run's past, or a slow connection's
             self.trains = True
+            self._newest = [*self._newest[-_PACE:], {"time": time.time()}]
+            self._told = False
             self.line.metrics(metrics)
 
     def say(self, text: str) -> None:
@@ -60,3 +69,10 @@ class RecordingListener:
     def idle(self) -> None:
         if not self.trains:
             self.line.waiting("waiting for the first step")
+        elif not self._told and (silence := stalled_for(self._newest, time.time())):
+            self._told = True
+            name = self.record.name
+            self.line.say(
+                f"no step for {silence:.0f} s; to see which rank the others wait for:"
+                f" {program()} train.why --name {name}"
+            )

@@ -13,8 +13,8 @@ from playrunner.text.streams import stop_unless_read
 from playrunner.training.node_shell import in_shell
 from playrunner.training.runs.run import Run
 from playrunner.training.ssh.follow import Follower
-from playrunner.training.ssh.hosts import open_fleet
-from playrunner.training.ssh.selection import the_run
+from playrunner.training.ssh.nodes.hosts import open_fleet
+from playrunner.training.ssh.nodes.selection import the_run
 
 _MOST_BYTES = 1 << 20  # of a log's end, to find the last lines of one rank in
 

@@ -13,8 +13,7 @@ from playrunner.training.environment.compiler import compile_environment
 from playrunner.training.environment.conflicts import conflicting_settings
 from playrunner.training.environment.machine_facts import MachineFacts
 from playrunner.training.environment.variable import Variable
-from playrunner.training.request import Request, check_name, refuse, run_name, wanted_nodes
-from playrunner.training.ssh.hosts import root_of, training_hosts, usable_hosts
+from playrunner.training.request import Request, check_name, default_name, refuse, wanted_nodes
 from playrunner.training.ssh.job import (
     LEASE_SECONDS,
     Job,
@@ -24,6 +23,7 @@ from playrunner.training.ssh.job import (
     with_ranks,
 )
 from playrunner.training.ssh.launchers import LAUNCHERS
+from playrunner.training.ssh.nodes.hosts import root_of, training_hosts, usable_hosts
 from playrunner.training.ssh.preflight import Facts
 from trainer.config import Profile
 
@@ -32,7 +32,7 @@ DEFAULT_PYTHON = "python3"
 
 def plan(request: Request, profile: Profile, fleet: Fleet, options: Options) -> Job:
     """The job that the profile, the flags and the inventory make together."""
-    name = check_name(request.name or run_name(request.profile))
+    name = check_name(request.name or default_name(request))
     own = profile.launch.launcher
     launcher = request.launcher or (own if own in LAUNCHERS else "torchrun")
     if launcher not in LAUNCHERS:

@@ -98,6 +98,8 @@ def _own(job: Job, host: str, answer: Mapping[str, Any], now: float) -> list[str
     if job.profile.train.strategy.name == "deepspeed":
         packages.add("deepspeed")
     needed = ["torch", *sorted(packages)]
+    if job.profile.script and job.launcher == "direct" and not job.proves:
+        needed = []  # it may train with another library
     missing = [name for name in needed if not answer["packages"].get(name)]
     if missing:
         problems.append(_missing_packages(node, missing))

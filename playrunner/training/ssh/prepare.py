@@ -9,7 +9,7 @@ from playrunner.errors import BadInput
 from playrunner.options import Options
 from playrunner.playbook.playbook import role_play
 from playrunner.run.run import run_plays
-from playrunner.training.ssh.hosts import open_fleet, training_hosts
+from playrunner.training.ssh.nodes.hosts import open_fleet, training_hosts
 
 
 def prepare(options: Options) -> int:

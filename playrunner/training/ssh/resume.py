@@ -8,14 +8,14 @@ from dataclasses import replace
 from playrunner.errors import BadInput
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
-from playrunner.training.request import Request, continued, read_request
+from playrunner.training.request import Request, continued
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.run import Run
 from playrunner.training.runs.states import ENDED
-from playrunner.training.ssh.hosts import open_fleet
+from playrunner.training.ssh.before_launch import check_launch
 from playrunner.training.ssh.launch import launch
-from playrunner.training.ssh.plan import plan
-from playrunner.training.ssh.selection import the_run
+from playrunner.training.ssh.nodes.hosts import open_fleet
+from playrunner.training.ssh.nodes.selection import the_run
 from playrunner.training.ssh.stop import stop_run
 
 
@@ -47,7 +47,7 @@ def scale(options: Options, name: str, nodes: int, detach: bool) -> int:
             return 0
         again = _again(run, nodes, (), detach)
         # What cannot run on so many nodes is refused while the run still goes on.
-        plan(again, read_request(again), fleet, options)
+        check_launch(again, fleet, options)
         if run.state in ("running", "stopping") and not options.check:
             code = stop_run(fleet, run.job, options)
             if code:

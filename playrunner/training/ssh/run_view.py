@@ -8,7 +8,7 @@ from typing import Any
 
 from playrunner.ssh.fleet import Fleet
 from playrunner.training.runs.run import Run
-from playrunner.training.ssh.hosts import root_of
+from playrunner.training.ssh.nodes.hosts import root_of
 
 
 def all_runs(
@@ -32,7 +32,7 @@ def all_runs(
                 job=max(run.job, part["job"], key=_created),
                 keepers={**run.keepers, host: part["keeper"]},
                 metrics=max(run.metrics, part["metrics"], key=_newest),
-                checkpoints=sorted({*run.checkpoints, *part["checkpoints"]}),
+                checkpoints=_checkpoints(run, part),
                 checkpoint_bytes={**run.checkpoint_bytes, **_sizes(part)},
                 processes={**run.processes, host: part["processes"]},
                 guard=sorted(
@@ -57,6 +57,12 @@ def _current_attempt(run: Run) -> dict[str, dict[str, Any]]:
         for host, said in run.keepers.items()
         if host in run.hosts or said.get("state") in ("running", "stopping")
     }
+
+
+def _checkpoints(run: Run, part: dict[str, Any]) -> list[str]:
+    """Ours by their steps; those of a script of the user's own in the order it saved them."""
+    both = dict.fromkeys([*run.checkpoints, *part["checkpoints"]])
+    return list(both) if part["job"].get("script") else sorted(both)
 
 
 def _sizes(part: dict[str, Any]) -> dict[str, int]:

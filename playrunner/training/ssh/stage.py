@@ -15,11 +15,11 @@ from playrunner.run.run import open_inventory
 from playrunner.ssh.fleet import MOST_AT_ONCE, Fleet
 from playrunner.ssh.sandbox_autostart import ensure_datasets_running, ensure_sandbox_running
 from playrunner.training.code_staging import stage_code
-from playrunner.training.data.request import StageRequest, resolved, target_of
+from playrunner.training.data.request import STDIN, StageRequest, resolved, target_of
 from playrunner.training.data.transfer import Folder, follow
 from playrunner.training.node_shell import in_shell
 from playrunner.training.screen.screen import LiveLine
-from playrunner.training.ssh.hosts import root_of, usable_hosts
+from playrunner.training.ssh.nodes.hosts import root_of, usable_hosts
 from playrunner.training.ssh.plan import DEFAULT_PYTHON
 from playrunner.variables.extra_vars import read_extra_vars
 
@@ -65,11 +65,13 @@ def _staged(
     codes = stage_code(fleet, {host: root_of(fleet, host) for host in targets})
 
     def on(host: str) -> Outcome:
-        words = ["-m", "trainer.staging", *request.words(targets[host])]
+        words = ["-m", "trainer.staging", *request.words(targets[host], STDIN)]
         python = str(fleet.variable(host, "train_python", DEFAULT_PYTHON))
         command = " ".join(map(in_shell, [python, "-u", *words]))
         try:
             channel = fleet.start(host, f"PYTHONPATH={in_shell(codes[host])} exec {command}")
+            if request.is_signed:
+                channel.send(f"{request.source}\n".encode())
             return follow(channel, folder, lambda text: say(f"{host}: {text}"))
         except (PlayrunnerError, OSError) as error:
             return {}, str(error)

@@ -10,8 +10,8 @@ from playrunner.text.streams import visible
 from playrunner.training.runs.run import Run
 from playrunner.training.runs.states import exit_code
 from playrunner.training.screen.runs_table import alert_line, as_json, table
-from playrunner.training.ssh.hosts import open_fleet
-from playrunner.training.ssh.selection import the_run
+from playrunner.training.ssh.nodes.hosts import open_fleet
+from playrunner.training.ssh.nodes.selection import the_run
 
 
 def show_status(options: Options, name: str) -> int:

@@ -18,9 +18,14 @@ from playrunner.training.ssh.preflight import Facts
 
 
 def steps_for(
-    job: Job, facts: Facts, environment: Sequence[Variable], token: str
+    job: Job,
+    facts: Facts,
+    environment: Sequence[Variable],
+    token: str,
+    script: dict[str, dict[str, Any]] | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The job as it is written down, and every node's variables."""
+    """The job as it is written down, and every node's variables; `script` are those of a script
+    of the user's own."""
     name, archive = code_archive()
     codes = {node.host: f"{node.root}/code/{name}" for node in job.nodes}
     summary = {**job.summary(), "codes": codes}
@@ -43,6 +48,7 @@ def steps_for(
                 "folder": job.folder(node),
                 "code": codes[node.host],
                 "python": node.python,
+                "script": (script or {}).get(node.host, {}),
                 "hostfile_place": bool(facts[node.host].get("job_folder")),
                 "told": asdict(_start_order(job, node, codes[node.host])),
             }
@@ -72,13 +78,14 @@ def _start_order(job: Job, node: NodeSlot, code: str) -> StartOrder:
         max_restarts=job.profile.launch.max_restarts,
         restarts_per_hour=job.profile.launch.restarts_per_hour,
         commands=commands(job, node, code),
+        script=bool(job.profile.script),
     )
 
 
 def _deepspeed(job: Job) -> str:
     if job.profile.train.strategy.name != "deepspeed":
         return ""
-    from trainer.optim.deepspeed_config import rendered
+    from trainer.optim.deepspeed_config import written
 
     on_cpu = job.profile.train.device == "cpu"
-    return json.dumps(rendered(job.profile.train, job.world_size, on_cpu), indent=1)
+    return json.dumps(written(job.profile.train, job.world_size, on_cpu), indent=1)

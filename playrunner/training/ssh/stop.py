@@ -14,9 +14,9 @@ from playrunner.project import program
 from playrunner.run.run import run_plays
 from playrunner.ssh.fleet import Fleet
 from playrunner.training.runs.run import Run
-from playrunner.training.ssh.hosts import open_fleet
+from playrunner.training.ssh.nodes.hosts import open_fleet
+from playrunner.training.ssh.nodes.selection import the_run
 from playrunner.training.ssh.run_view import find_run
-from playrunner.training.ssh.selection import the_run
 
 # A driver takes back the memory of an ended process within a second, of a killed one later
 RELEASE_SECONDS = 10.0

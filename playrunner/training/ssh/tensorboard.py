@@ -16,8 +16,8 @@ from playrunner.ssh.port_forward import LOOPBACK, PortForward, wait_until_closed
 from playrunner.text.documents import json_object
 from playrunner.training.code_staging import stage_code
 from playrunner.training.node_shell import in_shell
-from playrunner.training.ssh.hosts import open_fleet
-from playrunner.training.ssh.selection import the_run
+from playrunner.training.ssh.nodes.hosts import open_fleet
+from playrunner.training.ssh.nodes.selection import the_run
 
 START_SECONDS = 60.0  # importing tensorboard takes a few; on a busy node many
 

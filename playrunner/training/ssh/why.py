@@ -19,9 +19,9 @@ from playrunner.training.runs.record import Record
 from playrunner.training.runs.run import Run
 from playrunner.training.runs.selection import RunNotFound
 from playrunner.training.ssh import preflight
-from playrunner.training.ssh.hosts import open_fleet
+from playrunner.training.ssh.nodes.hosts import open_fleet
+from playrunner.training.ssh.nodes.selection import the_run
 from playrunner.training.ssh.plan import plan
-from playrunner.training.ssh.selection import the_run
 from trainer.netcheck.findings import Expected
 from trainer.netcheck.verdict import judge
 

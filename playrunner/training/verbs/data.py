@@ -15,7 +15,8 @@ from playrunner.training.verbs.flags import JOB, LAUNCH
         "dataset": "stage this data set of manifests/datasets.yaml",
         "source": (
             "s3://, gs:// or hf:// (a folder or a file), https:// (a file, or a folder with"
-            " SHA256SUMS), or a folder of this machine (default: the data set's)"
+            " SHA256SUMS), or a folder of this machine (default: the data set's); @FILE or env:NAME"
+            " for a signed address, which no command line should show"
         ),
         "into": "the folder on the claim or nodes (default: the data set's)",
         "unpack": "unpack archives instead of keeping them",
@@ -44,11 +45,11 @@ def stage(
 ) -> int:
     """Bring data to a cluster's claim or to the nodes and verify it (idempotent)."""
     from playrunner.training.backend import stage_backend
-    from playrunner.training.data.request import StageRequest
+    from playrunner.training.data.request import StageRequest, given_source
 
     overrides = tuple(flags.pop("set"))
     request = StageRequest(
-        source,
+        given_source(source),
         into,
         unpack,
         files,

@@ -37,14 +37,17 @@ NAMED = {"name": "the run's name (default: the only one running, else the newest
 
 
 def run_backend(flags: dict[str, Any], run: str) -> Backend:
-    """Where this run runs; an empty name means the newest."""
+    """Where this run runs, by the inventory it was launched with; an empty name means the
+    newest."""
     from playrunner.training.backend import choose_backend
+    from playrunner.training.runs.remembered import with_inventory
 
-    return choose_backend(options_from(flags), run=run)
+    return choose_backend(with_inventory(options_from(flags), run), run=run)
 
 
 def run_cluster_backend(verb: str, flags: dict[str, Any], run: str) -> ClusterBackend:
     """The cluster this run runs on; one over SSH is refused."""
     from playrunner.training.backend import cluster_backend
+    from playrunner.training.runs.remembered import with_inventory
 
-    return cluster_backend(verb, options_from(flags), run=run)
+    return cluster_backend(verb, with_inventory(options_from(flags), run), run=run)

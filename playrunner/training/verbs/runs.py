@@ -6,13 +6,23 @@ from typing import Any
 
 from playrunner.commands.flags import options_from, verb
 from playrunner.training.launchers import CLUSTER_LAUNCHERS, SSH_LAUNCHERS, listed
-from playrunner.training.verbs.flags import LAUNCH, NAMED, RUN, run_backend
+from playrunner.training.verbs.flags import LAUNCH, LOOK, NAMED, RUN, run_backend
+from playrunner.training.verbs.scripts import (
+    more_arguments,
+    script_settings,
+    whole_path,
+    words_after_dashes,
+)
 
 
 @verb(
     flags=LAUNCH,
     help={
         "profile": "a profile of trainer/profiles, or a YAML file",
+        "script": (
+            "a training program of your own in place of a profile's; the working folder is copied"
+            " to the nodes, and what follows -- are its arguments"
+        ),
         "name": "the run's name (default: the profile's)",
         "nodes": "number of nodes (default: the profile's)",
         "detach": "return once the run has started; it continues in the background",
@@ -37,12 +47,15 @@ def launch(
     replace: bool = False,
     gate: bool = True,
     stage_only: bool = False,
+    script: str = "",
 ) -> int:
-    """Start a training run from a profile and follow it (idempotent)."""
+    """Start a training run from a profile, or of a script of your own, and follow it
+    (idempotent)."""
     from playrunner.training.backend import choose_backend, chosen_launcher
     from playrunner.training.request import Request
 
-    settings = tuple(flags.pop("set"))
+    settings = (*script_settings(script, words_after_dashes()), *flags.pop("set"))
+    profile = whole_path(profile)
     options = options_from(flags)
     chosen = chosen_launcher(options, launcher, profile, settings)
     request = Request(profile, name, nodes, settings, chosen, detach, replace, gate, stage_only)
@@ -63,6 +76,18 @@ def stop(context: Any, flags: dict[str, Any], name: str = "") -> int:
     return run_backend(flags, name).stop(name)
 
 
+@verb(flags=RUN, help={"name": "the run's name"})
+def delete(context: Any, flags: dict[str, Any], name: str = "") -> int:
+    """Delete a run on hosts that has ended, with its checkpoints; says its size and asks first."""
+    return run_backend(flags, name).delete(name)
+
+
+@verb(flags=LOOK, help=NAMED)
+def attach(context: Any, flags: dict[str, Any], name: str = "") -> int:
+    """Follow a run on hosts that goes on already; Ctrl-C leaves it and stops nothing."""
+    return run_backend(flags, name).attach(name)
+
+
 @verb(
     flags=LAUNCH,
     help={
@@ -74,8 +99,9 @@ def stop(context: Any, flags: dict[str, Any], name: str = "") -> int:
 def resume(
     context: Any, flags: dict[str, Any], name: str = "", nodes: int = 0, detach: bool = False
 ) -> int:
-    """Continue a run that ended early from its newest complete checkpoint."""
-    settings = tuple(flags.pop("set"))
+    """Continue a run that ended early from its newest complete checkpoint; what follows -- is
+    added to the arguments of a script."""
+    settings = (*more_arguments(name, words_after_dashes()), *flags.pop("set"))
     return run_backend(flags, name).resume(name, nodes, settings, detach)
 
 

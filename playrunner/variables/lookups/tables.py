@@ -64,7 +64,7 @@ def csvfile(terms: list[Any], scope: LookupScope, **options: Any) -> list[Any]:
         path = _found(str(given.get("file", "ansible.csv")), scope)
         separator = str(given.get("delimiter", "\t"))
         separator = "\t" if separator in ("TAB", "\\t") else separator
-        column, key_column = int(given.get("col", 1)), int(given.get("keycol", 0))
+        column, key_column = _whole(given, "col", 1), _whole(given, "keycol", 0)
         rows = csv.reader(
             io.StringIO(text_of(path, str(given.get("encoding", "utf-8")))), delimiter=separator
         )
@@ -95,6 +95,15 @@ def _key_and_options(term: str, options: dict[str, Any]) -> tuple[str, dict[str,
         if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
             pairs[name] = value[1:-1]
     return term[: found[0].start()].strip(), {**options, **pairs}
+
+
+def _whole(options: dict[str, Any], name: str, default: int) -> int:
+    try:
+        return int(options.get(name, default))
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"the option {name} has an invalid value: {options[name]!r} is not a whole number"
+        ) from None
 
 
 def _pattern(text: str) -> re.Pattern[str]:

@@ -140,6 +140,11 @@ def test_lookups_give_what_ansible_gives(world: World, expression: str, value: A
         ),
         ("query('sequence', 'x=1')", StepFailed, "unrecognized arguments to with_sequence: ['x']"),
         ("query('sequence', 'x')", StepFailed, "'end' has an invalid value"),
+        (
+            "lookup('csvfile', 'k', file='note.txt', delimiter=',', col='2,')",
+            StepFailed,
+            "the option col has an invalid value: '2,' is not a whole number",
+        ),
         ("lookup('first_found', ['nowhere'])", StepFailed, "none of the files is there"),
         ("lookup('file', nowhere)", UndefinedVariable, "'nowhere' is undefined"),
         ("lookup('f' ~ 'iel', 'x')", StepFailed, "did you mean 'file'?"),

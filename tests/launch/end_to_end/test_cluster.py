@@ -3,6 +3,7 @@ up again, and gone."""
 
 from __future__ import annotations
 
+import json
 import signal
 import urllib.request
 from collections.abc import Iterator
@@ -70,6 +71,8 @@ def test_it_trains_as_over_ssh_and_is_stopped_resumed_and_gone(
     assert {step: losses[step] for step in reference} == pytest.approx(reference, abs=1e-4)
     kept = {path.name for path in cluster.record(launcher).iterdir()}
     assert {"job.yaml", "pods.json", "events.jsonl", "ended.json", "hosts"} <= kept
+    variables = json.loads((cluster.record(launcher) / "environment.json").read_text())
+    assert variables and all(each["reason"] for each in variables)
     told = cluster.ask("train.status", "--name", launcher, "--json")
     assert (told.code, told.data["state"], told.data["step"], told.data["last"]["loss"]) == (
         103,

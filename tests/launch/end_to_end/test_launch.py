@@ -44,7 +44,7 @@ def test_a_launch_trains_on_two_nodes_and_a_second_one_changes_nothing(site: Sit
     assert site.losses("twice") == losses
 
 
-def test_every_launcher_on_one_two_and_four_nodes_gives_the_same_losses(site: Site) -> None:
+def test_every_launcher_and_number_of_nodes_gives_the_same_losses(site: Site) -> None:
     settings = (
         *QUICK,
         "train.steps=6",
@@ -52,12 +52,11 @@ def test_every_launcher_on_one_two_and_four_nodes_gives_the_same_losses(site: Si
         "train.device_batch_size=2",
     )
     curves = {}
-    for launcher in ("direct", "torchrun", "deepspeed"):
-        for nodes in (1, 2, 4):
-            name = f"same-{launcher}-{nodes}"
-            ended = site.launch(name, "--nodes", nodes, "--launcher", launcher, settings=settings)
-            assert ended.code == 0, ended.text
-            curves[launcher, nodes] = site.losses(name)
+    for launcher, nodes in (("direct", 1), ("direct", 2), ("torchrun", 4), ("deepspeed", 2)):
+        name = f"same-{launcher}-{nodes}"
+        ended = site.launch(name, "--nodes", nodes, "--launcher", launcher, settings=settings)
+        assert ended.code == 0, ended.text
+        curves[launcher, nodes] = site.losses(name)
     exact = curves["direct", 1]
     assert set(exact) == set(range(1, 7))
     for which, curve in curves.items():

@@ -1,6 +1,8 @@
 """The playbooks that tell a whole story: everything is made, it trains, a second run has nothing to
 train, and nothing is left.
 
+The story on CPU machines is in test_rehearse.py, with its guide's own profile.
+
 One sandbox is shared: each test leaves its cloud and its cluster as it found them.
 """
 
@@ -74,7 +76,6 @@ def teller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Teller]:
     [
         ("train-on-eks-gpu", "eks-gpu", "gpt2-elastic-smoke"),
         ("train-on-eks-trainium", "eks-trainium", "bert-large-smoke"),
-        ("train-on-eks-cpu", "eks-cpu", "mnist-mlp-smoke"),
         ("train-on-eks-llama", "eks-llama", "llama2-7b-smoke"),
     ],
 )
@@ -94,8 +95,6 @@ def test_a_cluster_is_made_trains_and_goes(
     assert first["data"] == "changed", "a stand-in of what the profile itself reads is staged"
     losses = teller.losses(run)
     assert sorted(losses) == list(range(1, STEPS + 1)) and losses[STEPS] < losses[1]
-    if run == "mnist-mlp-smoke":
-        _trains_with_its_own_profile(teller, where)
     again = teller.play(playbook, *where, settings=settings)
     assert [step for step, status in again.items() if status == "changed"] == []
 
@@ -105,24 +104,6 @@ def test_a_cluster_is_made_trains_and_goes(
     assert gone.code == 0, gone.text
     assert teller.invoke("audit", *where).code == 0
     assert everything(teller.api) - before == set()
-
-
-def _trains_with_its_own_profile(teller: Teller, where: tuple[str, ...]) -> None:
-    """The guide's profile reads the data that the story staged; only its length is shortened."""
-    short = (
-        "launch.processes_per_node=1",
-        "launch.resources.cpu=1",
-        "train.steps=4",
-        "train.epochs=0",
-        "train.log.every=1",
-        "train.evaluate.every=0",
-    )
-    settings = [word for setting in short for word in ("--set", setting)]
-    words = ("--profile", "mnist-mlp", "--name", "own", "--nodes", 2, *where, *settings)
-    done = teller.invoke("train.launch", *words)
-    assert done.code == 0, done.text
-    assert sorted(teller.losses("own")) == [1, 2, 3, 4]
-    assert teller.invoke("train.stop", "--name", "own", *where).code == 0
 
 
 def test_a_cluster_with_storage_is_made_and_goes(teller: Teller) -> None:

@@ -16,7 +16,7 @@ from playrunner.ssh.fleet import Fleet
 from playrunner.ssh.quarantine import Quarantine, seconds_of
 from playrunner.training.netcheck.spares import NoSpare, Search, should_retry
 from playrunner.training.quarantine_setting import read_setting
-from playrunner.training.ssh.pool import HostPool
+from playrunner.training.ssh.nodes.pool import HostPool
 from trainer.netcheck.verdict import Verdict
 
 HOUR = 3600.0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from playrunner.training.ssh.sandbox_fit import hub_trouble, replacements
+from playrunner.training.ssh.nodes.sandbox_fit import hub_trouble, replacements
 from trainer.models import build
 from trainer.profile import read_profile
 from trainer.validate import check

@@ -69,6 +69,9 @@ def test_things_of_others_cannot_be_changed(documents: list[dict[str, object]]) 
         assert not allowed(documents, action, "*", {**OURS, next(iter(OURS)): "demo2"})
     assert allowed(documents, "ec2:CreateTags", "*", {"ec2:CreateAction": "CreateVpc"})
     assert not allowed(documents, "s3:DeleteObject", "arn:aws:s3:::theirs/model", {})
+    lease = "arn:aws:ssm:us-west-2:1234:parameter/playrunner/{}/lease"
+    assert allowed(documents, "ssm:PutParameter", lease.format("demo"), {})
+    assert not allowed(documents, "ssm:PutParameter", lease.format("demo2"), {})
 
 
 def test_nobody_becomes_an_administrator_by_it(documents: list[dict[str, object]]) -> None:

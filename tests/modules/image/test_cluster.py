@@ -8,6 +8,7 @@ import io
 import json
 import tarfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -111,7 +112,9 @@ def test_an_image_is_built_in_the_cluster_once_and_leaves_nothing(
     cluster = Cluster(api, stage, "Complete")
     cluster.start()
 
+    began = time.monotonic()
     first = stage.play(stage.steps(), **in_cluster)
+    assert time.monotonic() - began < LONG_SECONDS, "no builder is asked for what it does not keep"
     cluster.join(LONG_SECONDS)
     again = stage.play(stage.steps(), **in_cluster)
 

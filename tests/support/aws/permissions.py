@@ -86,7 +86,8 @@ def policies(
     pushing = [
         name for name in names if name.startswith("ecr:") and _action(name).startswith(_ECR_PUSH)
     ]
-    free = [name for name in services if name not in (*buckets, *pushing)]
+    lease = [name for name in services if name.startswith("ssm:")]
+    free = [name for name in services if name not in (*buckets, *pushing, *lease)]
     tags = [name for name in machines if name == "ec2:CreateTags"]
     making = [name for name in machines if _makes(name) and name not in (*tags, *_OF_CONTROLLERS)]
     return {
@@ -116,6 +117,9 @@ def policies(
                 pushing,
                 f"arn:aws:ecr:*:{account}:repository/*",
                 ours,
+            ),
+            _statement(
+                "Lease", lease, f"arn:aws:ssm:*:{account}:parameter/playrunner/{cluster}/lease"
             ),
             _statement("Bucket", buckets, [f"arn:aws:s3:::{bucket}", f"arn:aws:s3:::{bucket}/*"]),
         ),
@@ -193,7 +197,8 @@ _ABOUT = {
     "machines": "EC2 and load balancers. What is made is tagged in the same call; later changes are"
     " allowed only on what has the tag. Interfaces, groups and load balancers that services and the"
     " cluster's controllers make have no tag of ours: teardown deletes what they leave.",
-    "services": "EKS, EFS, FSx, ECR, CloudWatch Logs and S3. BUCKET is `bucket_name`.",
+    "services": "EKS, EFS, FSx, ECR, CloudWatch Logs and S3, and the lease by which runs take turns"
+    " (a parameter of Systems Manager). BUCKET is `bucket_name`.",
     "identities": "IAM. Names begin with the cluster's and a dash; only the managed policies that"
     " the roles use can be attached, roles can be handed only to the services that need them.",
 }

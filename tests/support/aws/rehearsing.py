@@ -63,9 +63,14 @@ def main() -> None:
 
     import playrunner.lifecycle.teardown
     import playrunner.run.execute  # noqa: F401
+    from playrunner.aws.session import service_loader
     from playrunner.playbook.playbook import roles_play
 
     roles_play(sys.argv[1:])
+    loader = service_loader(None)
+    for service in ("sts", "ec2", "iam", "eks", "efs", "fsx", "ecr", "s3", "autoscaling"):
+        loader.load_service_model(service, "service-2")
+        loader.load_service_model(service, "endpoint-rule-set-1")
     for line in sys.stdin:
         sys.stdout.write(json.dumps(_in_child(json.loads(line), sys.argv[1:])) + "\n")
         sys.stdout.flush()

@@ -117,13 +117,11 @@ def _neuron(job: ClusterJob, replica: int) -> dict[str, str]:
     ):
         return {}
     kept = f"{job.settings.cacheset}_{replica}"
-    found = {
-        "NEURON_CC_FLAGS": f"--cache_dir={job.settings.root}/neuron_cache/{kept}{_model_type(job)}",
-        "TRANSFORMERS_CACHE": f"{job.settings.root}/transformers_cache/{kept}",
-    }
+    cache = f"--cache_dir={job.settings.root}/neuron_cache/{kept}"
     return {
-        **found,
-        **({"XLA_DOWNCAST_BF16": "1"} if job.profile.train.precision.startswith("bf16") else {}),
+        # The profile's precision decides (by autocast), not what the compiler casts by itself.
+        "NEURON_CC_FLAGS": f"{cache} --auto-cast=none{_model_type(job)}",
+        "TRANSFORMERS_CACHE": f"{job.settings.root}/transformers_cache/{kept}",
     }
 
 

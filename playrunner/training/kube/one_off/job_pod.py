@@ -31,6 +31,7 @@ class OneOffJob:
     title: str
     words: tuple[str, ...]  # what Python is to run
     environment: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)  # variables too, of a Secret
     service_account: str = ""
     role_arn: str = ""  # which the service account is to have
     # Folders of the claim that are made writable for the images' user first
@@ -72,6 +73,8 @@ def _pod(job: OneOffJob, settings: ClusterSettings) -> dict[str, Any]:
             *([{"name": "data", "mountPath": settings.mount}] if settings.claim else []),
         ],
     }
+    if job.secrets:
+        container["envFrom"] = [{"secretRef": {"name": job.id}}]
     restricted = settings.security == RESTRICTED
     if restricted:
         container["securityContext"] = container_security(settings)

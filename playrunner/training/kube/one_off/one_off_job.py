@@ -156,6 +156,7 @@ def variables(job: OneOffJob, session: ClusterSession) -> dict[str, Any]:
         "labels": labels,
         "service_account": job.service_account,
         "role_arn": job.role_arn,
+        "secrets": dict(job.secrets),
         "code_hash": name if packed else session.settings.image,
         "texts": {START: Path(trainer.node.pod_entry.__file__).read_text()},
         "binaries": {CODE: base64.b64encode(archive.read_bytes()).decode()} if packed else {},

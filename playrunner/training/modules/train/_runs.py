@@ -77,6 +77,8 @@ def checkpoints(folder: str) -> list[str]:
     place = os.path.join(folder, "output", "checkpoints")
     if not os.path.isdir(place):
         return []
+    if read_json(os.path.join(folder, "run.json")).get("script"):
+        return _of_script(place)
     whole = [
         name
         for name in os.listdir(place)
@@ -85,11 +87,32 @@ def checkpoints(folder: str) -> list[str]:
     return sorted(whole, key=lambda name: int("".join(filter(str.isdigit, name)) or 0))
 
 
+def _of_script(place: str) -> list[str]:
+    """What a script of the user's own has saved, oldest first: only it knows what is complete."""
+    names = [name for name in os.listdir(place) if not name.startswith(".")]
+    return sorted(names, key=lambda name: os.path.getmtime(os.path.join(place, name)))
+
+
+def size_of(path: str) -> int:
+    """The bytes of a file, or of all files below a folder."""
+    if not os.path.isdir(path):
+        return os.path.getsize(path) if os.path.exists(path) else 0
+    return sum(
+        os.lstat(os.path.join(folder, name)).st_size
+        for folder, _, names in os.walk(path)
+        for name in names
+    )
+
+
 def checkpoint_bytes(folder: str) -> dict[str, int]:
     """The size of each complete checkpoint, by what its own list of files says."""
     sizes = {}
     for name in checkpoints(folder):
-        marker = read_json(os.path.join(folder, "output", "checkpoints", name, "complete.json"))
+        path = os.path.join(folder, "output", "checkpoints", name)
+        if not os.path.exists(os.path.join(path, "complete.json")):
+            sizes[name] = size_of(path)
+            continue
+        marker = read_json(os.path.join(path, "complete.json"))
         files = marker.get("files")
         listed = files.values() if isinstance(files, dict) else ()
         sizes[name] = sum(file[0] for file in listed if file and isinstance(file[0], int))

@@ -29,3 +29,4 @@ class StartOrder:
     max_restarts: int = 0  # of the whole run, after a process has failed
     restarts_per_hour: int = 6
     commands: list[dict[str, Any]] = field(default_factory=list)  # argv, environment, label
+    script: bool = False  # a program of the user's own: its output is searched for metrics

@@ -23,6 +23,7 @@ def _commands(
         f"--node_rank={job.nodes.index(node)}",
         f"--master_addr={job.master.address}",
         f"--master_port={job.port}",
+        *job.profile.launch.launcher_args,
         "--module",
         *trainer[1:],
     ]

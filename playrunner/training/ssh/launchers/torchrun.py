@@ -42,6 +42,7 @@ def _commands(
             f"--master-addr={job.master.address}",
             f"--master-port={job.port}",
         ]
+    argv += job.profile.launch.launcher_args
     return [{"argv": [*argv, *trainer], "label": "node", "environment": environment}]
 
 

@@ -19,9 +19,9 @@ RUN curl -fsSL https://apt.repos.neuron.amazonaws.com/GPG-PUB-KEY-AMAZON-AWS-NEU
  && echo 'deb [signed-by=/usr/share/keyrings/neuron.gpg] https://apt.repos.neuron.amazonaws.com jammy main' > /etc/apt/sources.list.d/neuron.list \
  && apt-get update \
  && apt-get install --yes --no-install-recommends \
-      aws-neuronx-collectives=2.30.59.0-f5cdefb39 \
-      aws-neuronx-runtime-lib=2.30.51.0-faafe26f0 \
-      aws-neuronx-tools=2.28.23.0-f1c114a9d \
+      aws-neuronx-collectives=2.31.24.0-1a31ba186 \
+      aws-neuronx-runtime-lib=2.31.24.0-0b044f4ce \
+      aws-neuronx-tools=2.29.22.0-b486b0ade \
  && rm -rf /var/lib/apt/lists/*
 
 WORKDIR /tmp/efa
@@ -35,7 +35,7 @@ RUN curl -fsSL -o efa.tar.gz https://efa-installer.amazonaws.com/aws-efa-install
  && rm -rf /tmp/efa /root/.gnupg /var/lib/apt/lists/*
 
 RUN pip install --no-cache-dir --extra-index-url https://pip.repos.neuron.amazonaws.com \
-      neuronx-cc==2.23.6484.0 torch-neuronx==2.9.0.2.12.22436 \
+      neuronx-cc==2.24.8799.0 torch-neuronx==2.9.0.2.13.26312 \
  && pip install --no-cache-dir fsspec==2025.3.0 s3fs==2025.3.0 aiobotocore==2.26.0 h5py==3.14.0 pyyaml==6.0.2 tensorboard==2.20.0
 
 ENV LD_LIBRARY_PATH=/opt/aws/neuron/lib:/opt/amazon/efa/lib:/opt/amazon/efa/lib64:/opt/amazon/openmpi/lib64 \

@@ -93,15 +93,20 @@ def _environment(path: str, at: int) -> list[Row]:
         "FI_EFA_FORK_SAFE": "1",
         "NEURON_RT_RESET_CORES": "1",
         "XLA_TRANSFER_SEED_ASYNC": "1",
-        "XLA_DOWNCAST_BF16": "1",
         "NEURON_CC_FLAGS": (
-            f"--cache_dir=/data/neuron_cache/bert-large_{at} --model-type=transformer"
+            f"--cache_dir=/data/neuron_cache/bert-large_{at} --auto-cast=none"
+            " --model-type=transformer"
         ),
         "TRANSFORMERS_CACHE": f"/data/transformers_cache/bert-large_{at}",
     }.items():
         found += values(path, f"6.3 env {name}", **{name: value})
     return [
         *found,
+        *values(
+            path,
+            "6.3 env XLA_DOWNCAST_BF16; ours: without effect from torch-xla 2.8 on; autocast",
+            XLA_DOWNCAST_BF16=ABSENT,
+        ),
         *values(
             path,
             "6.3 rank 0's host; ours: all know the first pod by its name",

@@ -9,7 +9,7 @@ from playrunner.options import Options
 from playrunner.ssh.fleet import Fleet
 from playrunner.training.runs.run import Run
 from playrunner.training.runs.selection import RunNotFound, choose_run
-from playrunner.training.ssh.hosts import training_hosts
+from playrunner.training.ssh.nodes.hosts import training_hosts
 from playrunner.training.ssh.run_view import all_runs
 
 

@@ -46,7 +46,7 @@ def fitted(
 ) -> tuple[Request, Job]:
     """The request and the job for the sandbox's nodes; as they are everywhere else."""
     folder = str(fleet.variable(job.master.host, "sandbox_state", "") or "")
-    if not folder or not _lacks_devices(job.profile, facts):
+    if not folder or job.profile.script or not _lacks_devices(job.profile, facts):
         return request, job
     cores = min(int(said.get("cores") or 1) for said in facts.values())
     text = Path(folder) / "shared" / "texts" / "english.txt"

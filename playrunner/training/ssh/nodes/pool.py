@@ -11,7 +11,7 @@ from playrunner.project import program
 from playrunner.ssh.fleet import Fleet
 from playrunner.ssh.quarantine import Quarantine
 from playrunner.training.quarantine_setting import read_setting
-from playrunner.training.ssh.hosts import open_fleet, usable_hosts
+from playrunner.training.ssh.nodes.hosts import open_fleet, usable_hosts
 
 
 class HostPool:

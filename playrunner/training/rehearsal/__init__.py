@@ -1,0 +1,1 @@
+"""A guide's whole story on the sandbox: its own playbook, inventory, profile and nodes."""

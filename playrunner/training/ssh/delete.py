@@ -1,0 +1,78 @@
+"""train.delete: remove a run that has ended from its nodes and from this machine."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+from playrunner.errors import BadInput
+from playrunner.options import Options
+from playrunner.output.json_output import print_json
+from playrunner.project import program
+from playrunner.training.request import refuse
+from playrunner.training.runs.record import Record
+from playrunner.training.runs.run import Run
+from playrunner.training.ssh.nodes.hosts import open_fleet, root_of
+from playrunner.training.ssh.nodes.selection import the_run
+
+
+def delete(options: Options, name: str) -> int:
+    """With its checkpoints; a run that goes on is refused."""
+    if not name:
+        raise BadInput("--name says which run to delete, with its checkpoints")
+    with open_fleet(options) as fleet:
+        run = the_run(fleet, options, name)
+        if run.state in ("running", "stopping") or any(run.processes.values()):
+            raise BadInput(
+                f"{name} is {run.state}; stop it first: {program()} train.stop --name {name}"
+            )
+        hosts = list(dict.fromkeys([*run.hosts, *run.keepers]))
+        paths = {host: f"{root_of(fleet, host)}/runs/{name}" for host in hosts}
+        answers = fleet.ask(paths, "train.size", lambda host: {"path": paths[host]})
+        refuse(_troubles(answers), "delete")
+        # Nodes that share the folder see the same one: its bytes count once, and one deletes it.
+        first = {str(answer["marker"]): host for host, answer in answers.items()}
+        size = sum(int(answers[host]["bytes"]) for host in first.values())
+        if options.check or not _agreed(run, size, options):
+            return _say(options, name, size, changed=False)
+        done = fleet.ask(
+            first.values(), "host.file", lambda host: {"path": paths[host], "state": "absent"}
+        )
+        refuse(_troubles(done), "delete")
+    shutil.rmtree(Record(name).folder, ignore_errors=True)
+    return _say(options, name, size, changed=True)
+
+
+def _troubles(answers: dict[str, dict[str, object]]) -> list[str]:
+    return [
+        f"{host}: {answer.get('msg')}"
+        for host, answer in answers.items()
+        if answer.get("failed") or answer.get("unreachable")
+    ]
+
+
+def _agreed(run: Run, size: int, options: Options) -> bool:
+    if options.yes:
+        return True
+    if options.json or not sys.stdin.isatty():
+        raise BadInput(f"{run.name}: deleting {_shown(size)} needs --yes where nobody can answer")
+    checkpoints = f"{len(run.checkpoints)} checkpoint{'s' * (len(run.checkpoints) != 1)}"
+    answer = input(f"delete {run.name} ({run.state}, {checkpoints}, {_shown(size)})? [y/N] ")
+    return answer.strip().lower() in ("y", "yes")
+
+
+def _say(options: Options, name: str, size: int, *, changed: bool) -> int:
+    if options.json:
+        print_json({"name": name, "changed": changed, "bytes": size})
+    elif changed:
+        print(f"{name} is deleted: {_shown(size)}")
+    else:
+        print(f"{name} would be deleted: {_shown(size)}; nothing is changed")
+    return 0
+
+
+def _shown(size: int) -> str:
+    for unit, least in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= least:
+            return f"{size / least:.1f} {unit}"
+    return f"{size} bytes"

@@ -1,0 +1,1 @@
+"""Which nodes a run takes: those of the inventory, free ones, and what the sandbox has."""

@@ -1,0 +1,63 @@
+"""strategy neuron on a stand-in of torch-xla that runs on the CPU and records the calls."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+_STAND_IN = {
+    "torch_neuronx/__init__.py": "",
+    "torch_xla/__init__.py": """
+import torch
+CALLS = []
+def device(): return torch.device("cpu")
+def sync(): CALLS.append("sync")
+class autocast(torch.autocast):
+    def __init__(self, kind, dtype=None):
+        CALLS.append(f"autocast {dtype}")
+        super().__init__(kind, dtype=dtype)
+torch.autocast = autocast
+""",
+    "torch_xla/core/__init__.py": "",
+    "torch_xla/core/xla_model.py": """
+import torch_xla
+REDUCE_SUM = "sum"
+def all_reduce(kind, tensors):
+    torch_xla.CALLS.append(f"all_reduce {kind} {len(tensors) > 0}")
+""",
+    "torch_xla/distributed/__init__.py": "",
+    "torch_xla/distributed/xla_backend.py": "",
+}
+_RUN = """
+import sys
+from trainer.__main__ import main
+code = main(sys.argv[1:])
+import torch_xla
+print(*torch_xla.CALLS, sep="\\n")
+sys.exit(code)
+"""
+
+
+def test_bf16_is_autocast_and_gradients_are_summed_once_per_step(tmp_path: Path) -> None:
+    for name, text in _STAND_IN.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    settings = ("strategy.name=neuron", "precision=bf16", "steps=2", "schedule.warmup_steps=1")
+    words = [word for each in settings for word in ("--set", f"train.{each}")]
+    output = str(tmp_path / "run")
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN, "--profile", "bert-large-smoke", "--output", output, *words],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[2]}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    # Two micro-batches a step: each forward pass is autocast, each graph is run, gradients follow.
+    micro = ["autocast torch.bfloat16", "sync"]
+    step = [*micro, *micro, "all_reduce sum True", "sync"]
+    calls = [each for each in done.stdout.splitlines() if each.split()[0] in str(step)]
+    assert calls[: 2 * len(step)] == step * 2
