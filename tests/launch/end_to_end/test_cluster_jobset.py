@@ -37,6 +37,7 @@ def test_a_killed_jobset_begins_again_as_a_whole_and_stops_without_a_trace(
         "whole", "--launcher", "jobset", "--nodes", 2, "--detach", settings=ENDLESS
     )
     assert begun.code == 0, begun.text
+    cluster.await_step("whole", 1)
     seen = cluster.await_met("whole", 2)
     run = seen["run_id"]
     first = {pod["name"] for pod in seen["pods"]}
