@@ -21,6 +21,7 @@ CLUSTER_LAUNCHERS = {
     "elasticjob": "playrunner.training.kube.launchers.elasticjob",
     "vcjob": "playrunner.training.kube.launchers.vcjob",
     "deepspeedjob": "playrunner.training.kube.launchers.deepspeedjob",
+    "jobset": "playrunner.training.kube.launchers.jobset",
 }
 
 _Launcher = TypeVar("_Launcher")

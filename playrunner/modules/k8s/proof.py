@@ -27,6 +27,8 @@ class Proof(Action):
     definition: Any  # the object
     namespace: str = ""  # for an object that does not name its own; by default the context's
     groups: str = ""  # a kind of groups of pods, as scheduling.volcano.sh/v1beta1/PodGroup
+    # A kind that stands between the object and its pods, as batch/v1/Job
+    through: str = ""
     timeout: float = 120  # seconds
     after: Any = None  # values of steps that must be there first
 
@@ -67,12 +69,17 @@ class Proof(Action):
         groups = ctx.kube.resource(version, kind) if self.groups else None
         if groups:
             homes.append(Collection(groups, namespace))
+        version, _, kind = self.through.rpartition("/")
+        between = Collection(ctx.kube.known(version, kind), namespace) if self.through else None
+        if between:
+            homes.append(between)
 
         def judge(seen: dict[Collection, Objects]) -> str:
+            owners = [made, *_owned(seen[between], made)] if between else [made]
             for home, objects in seen.items():
-                for thing in objects.values():
+                for thing in () if home is between else objects.values():
                     spoken = home.resource is PODS or (thing.get("status") or {}).get("phase")
-                    if spoken and _of(thing, made):
+                    if spoken and any(_of(thing, owner) for owner in owners):
                         return ""
             return f"no pod ({namespace}/{name})"
 
@@ -94,6 +101,10 @@ class Proof(Action):
         ]
         said += [str(one.get("message")) for one in events[-2:]]
         return f": {'; '.join(filter(None, said))}" if any(said) else ""
+
+
+def _owned(objects: Objects, made: dict[str, Any]) -> list[dict[str, Any]]:
+    return [thing for thing in objects.values() if _of(thing, made)]
 
 
 def _of(thing: dict[str, Any], made: dict[str, Any]) -> bool:

@@ -23,6 +23,7 @@ from playrunner.training.kube.job_spec.sizing import RequestedNodes, share_of
 from playrunner.training.kube.launchers import KINDS
 from playrunner.training.kube.launchers.kind import Kind
 from playrunner.training.kube.node_groups.grow import growth_left
+from playrunner.training.kube.queueing import with_queue
 from playrunner.training.kube.session import ClusterSession, ClusterSettings
 from playrunner.training.request import (
     LaunchRefused,
@@ -99,6 +100,8 @@ def plan(
         avoid=request.avoid,
     )
     _check(job)
+    job, troubles = with_queue(session.kube, job, kind)
+    refuse(troubles, "queue")
     if kind.gang:
         refuse(_queue(session.kube, job), "queue")
     job = replace(job, environment=(*environment_of(job, session.environment), *_rehearsal(job)))

@@ -33,6 +33,7 @@ class ClusterSettings:
     service_account: str = ""
     priority_class: str = ""
     queue: str = "default"  # Volcano's
+    kueue_queue: str = ""  # Kueue's LocalQueue, where the inventory names one
     rendezvous: str = "c10d"  # or etcd
     etcd: str = ETCD
     port: int = PORT
@@ -104,7 +105,8 @@ def _settings(scope: Scope, kube: Kube) -> ClusterSettings:
         mount=str(setting("mount", plain.mount)).rstrip("/"),
         service_account=str(setting("service_account", "")),
         priority_class=str(setting("priority_class", "")),
-        queue=str(setting("queue", plain.queue)),
+        queue=str(setting("queue", "") or plain.queue),
+        kueue_queue=str(setting("queue", "")),
         rendezvous=str(setting("rendezvous", plain.rendezvous)),
         etcd=str(setting("etcd", plain.etcd)),
         port=int(setting("port", plain.port)),

@@ -28,9 +28,10 @@ KINDS = {
     "/apis/kubeflow.org/v1": ("pytorchjobs",),
     "/apis/elastic.pytorch.org/v1alpha1": ("elasticjobs",),
     "/apis/batch.volcano.sh/v1alpha1": ("jobs",),
+    "/apis/jobset.x-k8s.io/v1alpha2": ("jobsets",),
     "/apis/networking.k8s.io/v1": ("networkpolicies",),
 }
-ROLES = {"pytorchjob": "kubeflow", "elasticjob": "elastic", "vcjob": "volcano"}
+ROLES = {"pytorchjob": "kubeflow", "elasticjob": "elastic", "vcjob": "volcano", "jobset": "jobset"}
 
 
 class ClusterSite(Site):

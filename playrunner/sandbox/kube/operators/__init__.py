@@ -1,5 +1,5 @@
-"""The three batch operators of the sandbox's cluster: Kubeflow's training operator, the ElasticJob
-controller, and Volcano.
+"""The four batch operators of the sandbox's cluster: Kubeflow's training operator, the ElasticJob
+controller, Volcano, and JobSet's controller.
 
 Each has two halves: a pure one, from a job and what is there to what should be there
 (`replicated/`, `kubeflow.py`, `elastic.py`, `volcano/`), and a thin controller that looks, asks the
@@ -8,6 +8,6 @@ operator: an operator acts only while that Deployment has a ready pod, so deleti
 restarting the operator, and what it kept in memory is lost with it.
 
 Reading order: `installed`, `objects`, then `replicated/` (jobs of numbered replicas, as two of the
-operators share them) with its two dialects `kubeflow` and `elastic`, then `volcano/` with a map of
-its own. `admission` serves the operators' webhooks.
+operators share them) with its two dialects `kubeflow` and `elastic`, then `volcano/` and
+`jobset/` with maps of their own. `admission` serves the operators' webhooks.
 """

@@ -28,10 +28,12 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
 )
 from playrunner.sandbox.kube.operators import kubeflow_webhooks
 from playrunner.sandbox.kube.operators.installed import (
+    JOBSET_MANAGER,
     TRAINING_OPERATOR,
     VOLCANO_ADMISSION,
     Operator,
 )
+from playrunner.sandbox.kube.operators.jobset import webhooks as jobset_webhooks
 from playrunner.sandbox.kube.operators.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from playrunner.sandbox.kube.operators.listener import Judge, Listener
 from playrunner.sandbox.kube.operators.volcano import webhooks as volcano_webhooks
@@ -78,6 +80,18 @@ WEBHOOKS = (
         9443,
         "training-operator-webhook-cert",
         {"/validate-kubeflow-org-v1-pytorchjob": kubeflow_webhooks.judge_pytorch_job},
+    ),
+    Webhooks(
+        JOBSET_MANAGER,
+        "jobset-webhook-service",
+        9443,
+        "jobset-webhook-server-cert",
+        {
+            "/mutate-jobset-x-k8s-io-v1alpha2-jobset": jobset_webhooks.complete_job_set,
+            "/validate-jobset-x-k8s-io-v1alpha2-jobset": jobset_webhooks.judge_job_set,
+            "/mutate--v1-pod": jobset_webhooks.pass_pod,
+            "/validate--v1-pod": jobset_webhooks.pass_pod,
+        },
     ),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from playrunner.sandbox.kube.controllers.framework.controller import Controller
 from playrunner.sandbox.kube.operators import elastic, kubeflow
 from playrunner.sandbox.kube.operators.admission import AdmissionController
+from playrunner.sandbox.kube.operators.jobset.controller import JobSetController
 from playrunner.sandbox.kube.operators.replicated.controller import ReplicaJobController
 from playrunner.sandbox.kube.operators.volcano.jobs import VolcanoJobController
 from playrunner.sandbox.kube.operators.volcano.lone_pods import LonePodController
@@ -32,6 +33,7 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     VolcanoJobController,
     QueueController,
     LonePodController,
+    JobSetController,
     VolcanoScheduler,
     AdmissionController,
 )

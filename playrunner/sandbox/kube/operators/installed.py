@@ -78,12 +78,14 @@ VOLCANO_CONTROLLERS = Operator(
 )
 VOLCANO_SCHEDULER = Operator("volcano-system", "volcano-scheduler")
 VOLCANO_ADMISSION = Operator("volcano-system", "volcano-admission")
+JOBSET_MANAGER = Operator("jobset-system", "jobset-controller-manager")
 OPERATORS = (
     TRAINING_OPERATOR,
     ELASTIC_JOB_CONTROLLER,
     VOLCANO_CONTROLLERS,
     VOLCANO_SCHEDULER,
     VOLCANO_ADMISSION,
+    JOBSET_MANAGER,
 )
 
 

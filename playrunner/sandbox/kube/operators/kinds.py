@@ -12,6 +12,7 @@ QUEUES = Resource(
     "scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False, custom=True
 )
 COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command", custom=True)
+JOB_SETS = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet", custom=True)
 AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 MUTATING_WEBHOOKS = Resource(
     "admissionregistration.k8s.io",

@@ -15,6 +15,7 @@ from playrunner.project import program
 from playrunner.training.diagnosis.blame import End, Finding
 from playrunner.training.kube.job_spec.node_capacity import NodeCapacity, look
 from playrunner.training.kube.plan import CLAIMS
+from playrunner.training.kube.queueing import workload_of
 from playrunner.training.kube.runs.bad_nodes import conditions_of, ends_of, with_lines
 from playrunner.training.kube.runs.pod_output import logs_of, metrics_of
 from playrunner.training.kube.runs.run_view import ClusterRun, events_of
@@ -38,6 +39,7 @@ class Facts:
     offers: Sequence[NodeCapacity] = ()
     ends: Sequence[End] = ()  # of its containers, with their last lines
     conditions: Mapping[str, Finding] = field(default_factory=dict)  # what ails its nodes
+    workload: Thing | None = None  # what Kueue says of it
 
     @property
     def age(self) -> float:
@@ -101,6 +103,7 @@ def gather(session: ClusterSession, run: ClusterRun) -> Facts:
             session.kube,
             {str((pod.get("spec") or {}).get("nodeName") or "") for pod in run.pods} - {""},
         ),
+        workload_of(session.kube, run.namespace, run.job),
     )
 
 

@@ -9,6 +9,7 @@ from playrunner.kube.watch import reasons
 from playrunner.project import program
 from playrunner.training.diagnosis.evidence import Cause
 from playrunner.training.kube.diagnosis.facts import Facts
+from playrunner.training.kube.queueing import QUEUED, queue_of
 from playrunner.training.kube.runs.give_up import not_watched
 
 SLOW_OPERATOR_SECONDS = 20.0
@@ -30,6 +31,7 @@ _GROWN, _NOT_GROWN = (
 def waits(facts: Facts) -> Iterator[Cause]:
     refused = list(_refused_pods(facts))
     yield from refused
+    yield from _queued(facts)
     if not refused:
         yield from _no_operator(facts)
         yield from _gang(facts)
@@ -57,6 +59,28 @@ def _no_operator(facts: Facts) -> Iterator[Cause]:
         )
     elif facts.run.pods and (seen := not_watched(facts.run, job, facts.run.pods)):
         yield Cause(92, seen.reason, (f"the job says {facts.run.status.phase}",), command)
+
+
+def _queued(facts: Facts) -> Iterator[Cause]:
+    """Kueue holds the whole run back until its queue has room for all pods."""
+    if facts.run.status.phase != QUEUED:
+        return
+    queue, namespace = queue_of(facts.run.job), facts.run.namespace
+    conditions = ((facts.workload or {}).get("status") or {}).get("conditions") or ()
+    told = [
+        f"{each.get('type')} {each.get('status')}: {' '.join(str(each['message']).split())}"
+        for each in conditions
+        if each.get("message")
+    ]
+    missing = () if facts.workload else ("Kueue has made no Workload of it yet",)
+    name = facts.workload["metadata"]["name"] if facts.workload else ""
+    yield Cause(
+        94,
+        f"it waits in the queue {queue} of Kueue: all {facts.run.replicas} pods or none",
+        (*missing, *told[-2:]),
+        f"kubectl describe workload {name} -n {namespace}".replace("  ", " ")
+        + f"; kubectl describe localqueue {queue} -n {namespace}",
+    )
 
 
 def _gang(facts: Facts) -> Iterator[Cause]:

@@ -47,6 +47,7 @@ class ClusterJob:
     overrides: tuple[str, ...] = ()
     detached: bool = False
     avoid: tuple[str, ...] = ()  # nodes that its pods do not go to
+    queue: str = ""  # of Kueue, in which it waits to be admitted
     created: float = field(default_factory=time.time)
 
     @property

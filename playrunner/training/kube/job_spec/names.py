@@ -15,7 +15,7 @@ _LETTERS = "bcdfghjklmnpqrstvwxz"
 _SIGNS = _LETTERS + "012345679"
 _ID_SIGNS = 8
 _LONGEST = 63  # a DNS label
-_LONGEST_ENDING = len("-role1-1023-0")
+_LONGEST_ENDING = len("-node-0-1023-abcde")  # a pod of a JobSet, the longest of all
 
 
 def new_id(name: str) -> str:

@@ -16,6 +16,7 @@ from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.job_spec.names import SUMMARY, labels
 from playrunner.training.kube.job_spec.ssh_keys import new_keys
 from playrunner.training.kube.launchers import KINDS
+from playrunner.training.kube.queueing import QUEUE_LABEL
 from playrunner.training.profile_text import profile_text
 
 MOST_BYTES = 1 << 20  # of a ConfigMap
@@ -33,6 +34,11 @@ def variables(job: ClusterJob) -> dict[str, Any]:
         "manifest": kind.manifest,
         "nodes": job.nodes,
         "labels": labels(job.name, job.run_id),
+        "job_labels": {
+            **labels(job.name, job.run_id),
+            **({QUEUE_LABEL: job.queue} if job.queue else {}),
+        },
+        "queued": bool(job.queue),
         "annotations": {SUMMARY: json.dumps(job.summary())},
         "port": job.settings.port,
         "headless": kind.headless,

@@ -54,4 +54,6 @@ def read(thing: Thing) -> Status:
     )
 
 
-LAUNCHER = Kind("job", ("batch/v1", "Job"), "", _fill, first_pod, pods, read, headless=True)
+LAUNCHER = Kind(
+    "job", ("batch/v1", "Job"), "", _fill, first_pod, pods, read, headless=True, queued=True
+)

@@ -70,5 +70,6 @@ LAUNCHER = Kind(
     _pods,
     from_conditions,
     ("spec", "pytorchReplicaSpecs", "Worker", "replicas"),
+    queued=True,
     controller=("kubeflow", "kubeflow"),
 )

@@ -16,6 +16,7 @@ from playrunner.text.answers import BadAnswer, Shape, document, fitting
 from playrunner.training.kube.job_spec.names import ID, LABEL, SUMMARY
 from playrunner.training.kube.launchers import KINDS
 from playrunner.training.kube.launchers.kind import Kind, Status
+from playrunner.training.kube.queueing import with_waiting
 from playrunner.training.runs.record import Record, recorded
 from playrunner.training.runs.run import Run
 
@@ -122,7 +123,8 @@ def again(kube: Kube, run: ClusterRun) -> ClusterRun:
             _recorded_status(run.name, run.run_id),
             pods=tuple(pods_of(kube, run)),
         )
-    return ClusterRun(run.summary, run.kind.read(job), job, tuple(pods_of(kube, run)))
+    status = with_waiting(job, run.kind.read(job))
+    return ClusterRun(run.summary, status, job, tuple(pods_of(kube, run)))
 
 
 def pods_of(kube: Kube, run: ClusterRun) -> list[Thing]:
@@ -187,7 +189,7 @@ def _summary(annotation: str) -> dict[str, Any]:
 def _status(run: ClusterRun) -> Status:
     if (run.job or {}).get("metadata", {}).get("deletionTimestamp"):
         return Status("stopping", "deleted", run.status.reason)
-    return run.status
+    return with_waiting(run.job, run.status) if run.job else run.status
 
 
 def _from_record(record: Record) -> ClusterRun:

@@ -62,7 +62,7 @@ def test_code_and_profile_travel_with_the_run_and_fit(launcher: str) -> None:
 @pytest.mark.parametrize("launcher", KINDS)
 def test_a_run_is_known_again_from_any_machine_by_what_its_job_carries(launcher: str) -> None:
     job = planned(launcher, "gpt2-micro-smoke", cpus(), 2)
-    thing = next(each for kind, each in rendered(job).items() if kind.endswith("Job"))
+    thing = next(each for kind, each in rendered(job).items() if "Job" in kind)
     assert json.loads(thing["metadata"]["annotations"][SUMMARY]) == job.summary()
     assert thing["metadata"]["labels"]["playrunner.io/training"] == "bert"
 
@@ -100,9 +100,11 @@ def test_secrets_are_read_from_a_secret_and_are_nowhere_else() -> None:
 
 
 def pod_of(objects: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    thing = next(each for kind, each in objects.items() if kind.endswith("Job"))
+    thing = next(each for kind, each in objects.items() if "Job" in kind)
     spec = thing["spec"]
-    if "tasks" in spec:
+    if "replicatedJobs" in spec:
+        found = spec["replicatedJobs"][0]["template"]["spec"]["template"]
+    elif "tasks" in spec:
         found = spec["tasks"][0]["template"]
     elif "template" in spec:
         found = spec["template"]

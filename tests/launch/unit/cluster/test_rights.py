@@ -29,6 +29,8 @@ def test_a_training_user_needs_nothing_outside_the_namespace() -> None:
         assert {"create", "get", "list", "watch", "patch", "delete"} <= allowed(
             role, group, f"{kind.resource[1].lower()}s"
         )
+    assert allowed(role, "kueue.x-k8s.io", "localqueues") == {"get"}
+    assert allowed(role, "kueue.x-k8s.io", "workloads") == {"list"}
     assert allowed(role, "", "pods/log") == {"get"}
     assert allowed(role, "", "pods/exec") == {"get", "create"}
     assert "list" not in allowed(role, "", "secrets"), "only the run's own are read"

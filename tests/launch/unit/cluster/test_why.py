@@ -157,6 +157,12 @@ def test_every_cause_has_a_next_command() -> None:
         ("vcjob", {"state": {"phase": "Completed"}}, "finished"),
         ("vcjob", {"state": {"phase": "Aborted"}}, "failed"),
         ("vcjob", {"state": {"phase": "Terminating"}}, "stopping"),
+        ("jobset", {}, "pending"),
+        ("jobset", {"conditions": [{"type": "Suspended", "status": "True"}]}, "pending"),
+        ("jobset", {"replicatedJobsStatus": [{"name": "node", "ready": 1}]}, "running"),
+        ("jobset", {"conditions": [{"type": "Restarting", "status": "True"}]}, "running"),
+        ("jobset", {"conditions": [{"type": "Completed", "status": "True"}]}, "finished"),
+        ("jobset", {"conditions": [{"type": "Failed", "status": "True"}]}, "failed"),
     ],
 )
 def test_an_operator_s_words_become_one_of_ours(

@@ -105,6 +105,7 @@ def test_a_job_that_nobody_looks_at_points_to_its_operator() -> None:
         ("pytorchjob", "kubeflow"),
         ("elasticjob", "elastic-job"),
         ("vcjob", "volcano-system"),
+        ("jobset", "jobset-system"),
     ):
         cause = likeliest(facts(launcher, job={"metadata": {"name": "run-hpz"}}))
         assert "its operator does not run" in cause.title

@@ -20,6 +20,7 @@ PLACEHOLDERS = (
     "*training-operator*",
     "*elasticjob*",
     "*elastic-job*",
+    "*/jobset/*",
     "*volcanosh/*",
     "*torchelastic/kubernetes*",
     "*vc-controller-manager*",
