@@ -18,7 +18,7 @@ RUN_BY = {
     "hello-nodes.yaml": "tests/commands/test_commands.py",
     "nccl-bandwidth.yaml": "tests/launch/end_to_end/test_bandwidth_gate.py",
     "train-locally.yaml": "tests/launch/end_to_end/test_playbooks.py",
-    "train-on-eks-cpu.yaml": "tests/launch/end_to_end/test_playbooks.py",
+    "train-on-eks-cpu.yaml": "tests/launch/end_to_end/test_rehearse.py",
     "train-on-eks-gpu.yaml": "tests/launch/end_to_end/test_playbooks.py",
     "train-on-eks-llama.yaml": "tests/launch/end_to_end/test_playbooks.py",
     "train-on-eks-trainium.yaml": "tests/launch/end_to_end/test_playbooks.py",

@@ -1,4 +1,4 @@
-"""rehearse: the quickest of the guides' stories, whole, with the guide's own profile."""
+"""rehearse: the quickest of the guides' stories, train-on-eks-cpu, with its own profile."""
 
 from __future__ import annotations
 
