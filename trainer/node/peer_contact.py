@@ -57,6 +57,7 @@ class Contact:
         self.start_number = 0  # how often the run was started again; of messages, whose they are
         self.server: HeartbeatServer | None = None
         self.line: Peer | None = None  # to the first node, from the others
+        self.reached = False  # the first node knows of this one
         self.heard: dict[str, float] = {}
         self.begun = self.beaten = self.renewed = time.monotonic()
         self.idle_sent = 0.0
@@ -77,10 +78,17 @@ class Contact:
         """Nodes that have neither ended nor been lost."""
         return self.others - self.lost - self.ended
 
+    @property
+    def unreported(self) -> bool:
+        """Whether the first node still has to hear of this one, whose processes may have ended
+        before it could be reached."""
+        late = time.monotonic() - self.renewed > self.config["lease_seconds"]
+        return not self.first and not self.reached and not late
+
     def keep_up(self, busy: bool, running: bool) -> None:
         """Called periodically; busy: this node's processes run, running: no failure and no request
         to stop."""
-        if not self.first and not self.first_is_done and busy:
+        if not self.first and not self.first_is_done and (busy or self.unreported):
             self._reach_first_node()
         if time.monotonic() - self.beaten >= BEAT_SECONDS:
             self.beaten = time.monotonic()
@@ -186,6 +194,7 @@ class Contact:
             )
             if self.line:
                 self.selector.register(self.line.line, selectors.EVENT_READ, self.line)
+                self.reached = True
                 self.renewed = time.monotonic()
         else:
             self.renewed = max(self.renewed, self.line.heard)

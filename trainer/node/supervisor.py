@@ -240,8 +240,8 @@ class Supervisor:
         if self.state != "running":
             settled = not self.failures or time.time() - self.failures[0].time > SETTLE_SECONDS
             return settled and not processes.marked(self.mark)
-        # This node is done; the first one stays until all others have ended.
-        return not self.contact.awaited
+        # This node is done; the first one stays until it has heard so of all others.
+        return not self.contact.awaited and not self.contact.unreported
 
     def _finish(self) -> int:
         processes.end_all(self.mark, 0.5)
