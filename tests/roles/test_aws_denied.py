@@ -64,7 +64,11 @@ def test_each_permission_denied_in_turn_is_named_and_the_next_run_goes_on(
 def _ended(aws: PretendAws, ran: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The calls of a run that went well, by the permission that each needed."""
     assert ran["code"] == 0, ran["text"]
-    calls = [call for call in aws.calls() if "playrunner" in call["agent"] and not call["fault"]]
+    calls = [
+        call
+        for call in aws.calls(lease=True)
+        if "playrunner" in call["agent"] and not call["fault"]
+    ]
     aws.control("DELETE", "calls")
     return {str(call["permission"]): call for call in calls}
 

@@ -34,7 +34,7 @@ class AwsDrill:
         self.empty = everything(aws)
         self.events = self.create()["events"]
         self.whole = shape(aws)
-        self.changes = sum(call["mutating"] for call in aws.calls())
+        self.changes = sum(call["mutating"] for call in aws.calls(lease=True))
         self.teardown()
 
     def create(self) -> dict[str, Any]:

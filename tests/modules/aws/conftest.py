@@ -36,4 +36,4 @@ def stage(
     pretend_aws.control("POST", "reset")
     pretend_aws.delays(**{"*": 0.05})
     yield AwsStage(pretend_aws, tmp_path)
-    permissions.check(pretend_aws.calls())
+    permissions.check(pretend_aws.calls(lease=True))

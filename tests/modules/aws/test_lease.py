@@ -63,7 +63,7 @@ def _lease(stage: AwsStage) -> Lease:
 
 
 def _ssm(stage: AwsStage) -> list[str]:
-    return [call["action"] for call in stage.aws.calls() if call["service"] == "ssm"]
+    return [call["action"] for call in stage.aws.calls(lease=True) if call["service"] == "ssm"]
 
 
 def test_a_run_holds_the_lease_while_it_changes_and_leaves_none(stage: AwsStage) -> None:

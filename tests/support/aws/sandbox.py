@@ -62,8 +62,13 @@ class PretendAws:
     def fault(self, kind: str, **more: Any) -> None:
         self.control("POST", "faults", {"kind": kind, **more})
 
-    def calls(self, action: str | None = None) -> list[dict[str, Any]]:
-        return [call for call in self.control("GET", "calls") if action in (None, call["action"])]
+    def calls(self, action: str | None = None, lease: bool = False) -> list[dict[str, Any]]:
+        """What was asked: of one action, or all but what a run asks for its lease."""
+        return [
+            call
+            for call in self.control("GET", "calls")
+            if (call["action"] == action if action else lease or not _is_of_lease(call))
+        ]
 
     def delays(self, **seconds: float) -> None:
         self.control(
@@ -138,3 +143,7 @@ def refused(call: Callable[[], Any]) -> str:
     except ClientError as error:
         return str(error.response["Error"]["Code"])
     raise AssertionError(f"was not refused: {answer!r}")
+
+
+def _is_of_lease(call: dict[str, Any]) -> bool:
+    return call["service"] == "ssm" and str(call["action"]).endswith("Parameter")
