@@ -89,8 +89,8 @@ class Context:
     @property
     def owner(self) -> Owner:
         if self._owner is None:
-            self._owner = replace(self.clouds.owner(self.scope), keep=self.keep)
-        return self._owner
+            self._owner = self.clouds.owner(self.scope)
+        return replace(self._owner, keep=self.keep)  # which is known only later
 
     def claim(self, looked: float) -> bool:
         """Take the stack's lease before a change; whether it was taken after this time."""
