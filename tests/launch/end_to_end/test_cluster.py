@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from playrunner.training.launchers import CLUSTER_LAUNCHERS
 from tests.support import runner
 from tests.support.launch.cluster import ClusterSite, cluster_site
 from tests.support.launch.site import Site
@@ -209,7 +210,7 @@ def test_its_curves_are_served_on_loopback_until_whoever_looks_leaves(cluster: C
             ["--nodes", 3, "--set", "train.batch_size=12"],
             "3 nodes with 1 cpu free are wanted, and the cluster has 2",
         ),
-        (["--launcher", "slurm"], "job, pytorchjob, elasticjob, vcjob, deepspeedjob on a cluster"),
+        (["--launcher", "slurm"], f"{', '.join(CLUSTER_LAUNCHERS)} on a cluster"),
         (
             [
                 "--set",
