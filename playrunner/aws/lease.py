@@ -135,7 +135,7 @@ class Lease:
 
     def _write(self, seen: Entry | None) -> bool:
         """Write an entry after the one that was seen, or the first one; False when it does not
-        count, or nobody knows whether it was written."""
+        count, or it is unknown whether it was written."""
         entry = replace(
             self._entry, after=seen.write if seen else "", write=uuid.uuid4().hex, age=0.0
         )

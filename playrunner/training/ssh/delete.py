@@ -55,7 +55,7 @@ def _agreed(run: Run, size: int, options: Options) -> bool:
     if options.yes:
         return True
     if options.json or not sys.stdin.isatty():
-        raise BadInput(f"{run.name}: deleting {_shown(size)} needs --yes where nobody can answer")
+        raise BadInput(f"{run.name}: deleting {_shown(size)} needs --yes without a terminal")
     checkpoints = f"{len(run.checkpoints)} checkpoint{'s' * (len(run.checkpoints) != 1)}"
     answer = input(f"delete {run.name} ({run.state}, {checkpoints}, {_shown(size)})? [y/N] ")
     return answer.strip().lower() in ("y", "yes")
