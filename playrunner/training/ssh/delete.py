@@ -20,6 +20,8 @@ def delete(options: Options, name: str) -> int:
     """With its checkpoints; a run that goes on is refused."""
     if not name:
         raise BadInput("--name says which run to delete, with its checkpoints")
+    if name.startswith(".") or "/" in name:
+        raise BadInput(f'--name "{name}" is a path; give the name that train.status lists')
     with open_fleet(options) as fleet:
         run = the_run(fleet, options, name)
         if run.state in ("running", "stopping") or any(run.processes.values()):

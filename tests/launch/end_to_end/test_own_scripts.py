@@ -128,6 +128,8 @@ def test_one_changed_file_is_all_that_travels_and_a_wrong_argument_is_not_tried_
     assert len({path.name for path in store.iterdir()} - before) == 1
     asked = site.invoke("train.delete", "--name", "small")
     assert asked.code == 5 and "needs --yes" in asked.err
+    other = site.invoke("train.delete", "--name", "../code", "--yes")
+    assert other.code == 5 and "is a path" in other.err and store.exists()
     deleted = site.invoke("train.delete", "--name", "small", "--yes", "--json")
     assert deleted.data["changed"] and deleted.data["bytes"] > 100, deleted.text
     assert not site.folder("small").exists()
