@@ -16,7 +16,7 @@ class NodeFolder:
     def __init__(self, run: Path, host: str) -> None:
         self.run, self.host = run, host
         self.path = run / "nodes" / host
-        self.start, self.status = self.path / "start.json", self.path / "keeper.json"
+        self.start, self.status = self.path / "start.json", self.path / "supervisor.json"
         self.log, self.lease = self.path / "log", self.path / "lease"
         self.output = run / "output"
         self.stop = self.path / "stop"

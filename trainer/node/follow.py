@@ -53,7 +53,7 @@ def main() -> int:
             gate_sent = gate_sent or _send_gate(folder)
             if status != sent_status:
                 sent_status = status
-                _send({"keeper": status})
+                _send({"supervisor": status})
             if status.get("state") in ("finished", "failed", "stopped", "lost"):
                 return 0
 

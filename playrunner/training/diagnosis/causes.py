@@ -24,7 +24,7 @@ def causes(facts: Facts) -> list[Cause]:
     rules: tuple[Callable[[Facts], Iterator[Cause]], ...] = (
         _not_started,
         _silent_nodes,
-        _lost_keepers,
+        _lost_supervisors,
         _ended_on_purpose,
         _lease,
         _lost_nodes,
@@ -73,12 +73,12 @@ def _silent_nodes(facts: Facts) -> Iterator[Cause]:
         )
 
 
-def _lost_keepers(facts: Facts) -> Iterator[Cause]:
-    for host, said in facts.keepers.items():
+def _lost_supervisors(facts: Facts) -> Iterator[Cause]:
+    for host, said in facts.supervisors.items():
         if said.get("state") == "lost":
             now = facts.nodes.get(host, {})
             restarted = bool(now.get("boot") and said.get("boot") and now["boot"] != said["boot"])
-            what = f"{host} has restarted" if restarted else f"the keeper on {host} was killed"
+            what = f"{host} has restarted" if restarted else f"the supervisor on {host} was killed"
             lines = [str(said.get("reason", ""))]
             if restarted:
                 lines.append(f"{host} is up for {now.get('uptime', 0):.0f} s")
@@ -88,7 +88,7 @@ def _lost_keepers(facts: Facts) -> Iterator[Cause]:
 def _ended_on_purpose(facts: Facts) -> Iterator[Cause]:
     if facts.state == "stopped":
         reason = next(
-            (str(said["reason"]) for said in facts.keepers.values() if said.get("reason")),
+            (str(said["reason"]) for said in facts.supervisors.values() if said.get("reason")),
             "asked to stop",
         )
         yield Cause(90, f"it was stopped at step {facts.step}", (reason,), facts.resume)
@@ -107,7 +107,7 @@ def _lease(facts: Facts) -> Iterator[Cause]:
 def _lost_nodes(facts: Facts) -> Iterator[Cause]:
     kind, node = facts.failure.get("kind"), str(facts.failure.get("node", ""))
     what = str(facts.failure.get("what", ""))
-    lost = sorted({name for said in facts.keepers.values() for name in said.get("lost", ())})
+    lost = sorted({name for said in facts.supervisors.values() for name in said.get("lost", ())})
     if kind == NODE_NOT_JOINED:
         yield Cause(
             94,
@@ -185,11 +185,13 @@ def _devices(facts: Facts) -> Iterator[Cause]:
 def _unexplained(facts: Facts) -> Cause:
     node, tail = str(facts.failure.get("node", "")), facts.failure.get("tail", ())
     reasons = [
-        f"{host}: {said['reason']}" for host, said in facts.keepers.items() if said.get("reason")
+        f"{host}: {said['reason']}"
+        for host, said in facts.supervisors.items()
+        if said.get("reason")
     ]
     lines = [f"{node}: {facts.failure['what']}"] if facts.failure else reasons[:2]
     lines += [quoted(node, line) for line in tail[-5:]]
-    where = node or next(iter(facts.keepers), "")
+    where = node or next(iter(facts.supervisors), "")
     return Cause(
         30,
         f"it is {facts.state}, and nothing that is known explains it",

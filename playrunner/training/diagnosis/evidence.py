@@ -88,7 +88,7 @@ class Facts:
     state: str  # one word for all nodes, as train.status says it
     job: Mapping[str, Any]
     now: float
-    keepers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by host
+    supervisors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by host
     nodes: Mapping[str, Mapping[str, Any]] = field(
         default_factory=dict
     )  # train.vitals of those that answered
@@ -128,7 +128,7 @@ class Facts:
     def failure(self) -> Mapping[str, Any]:
         """What the nodes hold to be the cause: node, kind, what, code, tail; empty when nothing
         failed."""
-        failures = (said["cause"] for said in self.keepers.values() if said.get("cause"))
+        failures = (said["cause"] for said in self.supervisors.values() if said.get("cause"))
         return next(failures, {})
 
     @cached_property
@@ -189,7 +189,7 @@ class Facts:
         for host in sorted(self.nodes, key=lambda host: host != failed):
             for line in self.nodes[host].get("log", ()):
                 yield host, line
-            for line in str(self.nodes[host].get("keeper_err") or "").splitlines():
+            for line in str(self.nodes[host].get("supervisor_err") or "").splitlines():
                 yield host, f"[node] {line}"
 
     def logs(self, host: str, line: str = "") -> str:

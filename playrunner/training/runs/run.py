@@ -15,7 +15,7 @@ class Run:
 
     name: str
     job: dict[str, Any]
-    keepers: dict[str, dict[str, Any]]  # by host
+    supervisors: dict[str, dict[str, Any]]  # by host
     metrics: list[dict[str, Any]] = field(default_factory=list)
     checkpoints: list[str] = field(default_factory=list)
     checkpoint_bytes: dict[str, int] = field(default_factory=dict)
@@ -26,12 +26,12 @@ class Run:
 
     @property
     def hosts(self) -> list[str]:
-        return [node["host"] for node in self.job.get("nodes", ())] or list(self.keepers)
+        return [node["host"] for node in self.job.get("nodes", ())] or list(self.supervisors)
 
     @property
     def state(self) -> str:
         """One word for all nodes: as long as one of them runs, the run is not over."""
-        states = [said.get("state", "unknown") for said in self.keepers.values()]
+        states = [said.get("state", "unknown") for said in self.supervisors.values()]
         if any(state in ("running", "stopping") for state in states):
             return "running" if "running" in states else "stopping"
         return overall([*states, *["unknown" for _ in self.silent]])
@@ -42,7 +42,9 @@ class Run:
 
     @property
     def reason(self) -> str:
-        causes = [said["cause"] for said in self.keepers.values() if said.get("cause")]
+        causes = [said["cause"] for said in self.supervisors.values() if said.get("cause")]
         if causes:
             return f"{causes[0]['node']}: {causes[0]['what']}"
-        return next((said["reason"] for said in self.keepers.values() if said.get("reason")), "")
+        return next(
+            (said["reason"] for said in self.supervisors.values() if said.get("reason")), ""
+        )

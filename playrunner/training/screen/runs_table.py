@@ -49,12 +49,16 @@ def as_json(run: Run) -> dict[str, Any]:
         "steps": run.job.get("steps"),
         "last": run.metrics[-1] if run.metrics else None,
         "launcher": run.job.get("launcher"),
-        "nodes": {host: run.keepers.get(host, {}).get("state", "unknown") for host in run.hosts},
+        "nodes": {
+            host: run.supervisors.get(host, {}).get("state", "unknown") for host in run.hosts
+        },
         "processes": run.processes,
         "checkpoints": run.checkpoints,
         "checkpoint_bytes": run.checkpoint_bytes,
         "guard": run.guard,
-        "restarts": max((int(said.get("restarts", 0)) for said in run.keepers.values()), default=0),
+        "restarts": max(
+            (int(said.get("restarts", 0)) for said in run.supervisors.values()), default=0
+        ),
         "silent": list(run.silent),
         "created": run.job.get("created"),
         "cost": cost(run, time.time()),
@@ -105,7 +109,7 @@ def alert_line(alert: dict[str, Any], now: float) -> str:
 
 
 def _age(run: Run, now: float) -> float:
-    """How long it has lived: until now, or until its last keeper ended."""
-    ended = [float(said.get("time", now)) for said in run.keepers.values()]
+    """How long it has lived: until now, or until its last supervisor ended."""
+    ended = [float(said.get("time", now)) for said in run.supervisors.values()]
     until = now if run.state in ("running", "stopping") or not ended else max(ended)
     return max(0.0, until - float(run.job.get("created", until)))

@@ -28,7 +28,7 @@ def delete(options: Options, name: str) -> int:
             raise BadInput(
                 f"{name} is {run.state}; stop it first: {program()} train.stop --name {name}"
             )
-        hosts = list(dict.fromkeys([*run.hosts, *run.keepers]))
+        hosts = list(dict.fromkeys([*run.hosts, *run.supervisors]))
         paths = {host: f"{root_of(fleet, host)}/runs/{name}" for host in hosts}
         answers = fleet.ask(paths, "train.size", lambda host: {"path": paths[host]})
         refuse(_troubles(answers), "delete")

@@ -66,7 +66,7 @@ class Follower:
         self.over = threading.Event()
 
     def follow(self) -> States:
-        """Until every node has ended, or the gate is open; what each one's keeper said last."""
+        """Until every node has ended, or the gate is open; what each one's supervisor said last."""
         for node in self.nodes:
             self._attend(node)
         if self.renew:
@@ -146,11 +146,11 @@ class Follower:
         elif "metrics" in message:
             self.metrics_offset = message.get("offset", 0)
             self.listener.metrics(message["metrics"], bool(message.get("again")))
-        elif "keeper" in message:
+        elif "supervisor" in message:
             self.silent.discard(host)
-            self._tell_apart(host, message["keeper"])
-            before, self.states[host] = self.states.get(host, {}), message["keeper"]
-            lost, known = set(message["keeper"].get("lost", ())), set(before.get("lost", ()))
+            self._tell_apart(host, message["supervisor"])
+            before, self.states[host] = self.states.get(host, {}), message["supervisor"]
+            lost, known = set(message["supervisor"].get("lost", ())), set(before.get("lost", ()))
             for name in sorted(lost - known):
                 self.listener.say(
                     f"{name} is lost"
@@ -170,8 +170,12 @@ class Follower:
         elif "silence" in message:
             self.listener.say(f"{host}: {message['silence']}")
 
-    def _tell_apart(self, host: str, keeper: dict[str, Any]) -> None:
-        if keeper.get("apart") and host not in self.states and host == self.job["nodes"][0]["host"]:
+    def _tell_apart(self, host: str, supervisor: dict[str, Any]) -> None:
+        if (
+            supervisor.get("apart")
+            and host not in self.states
+            and host == self.job["nodes"][0]["host"]
+        ):
             self.listener.say(
                 "not all nodes share the run's folder: each keeps a copy of every checkpoint"
             )
@@ -208,8 +212,8 @@ class Follower:
                 message = json_object(line) if line.startswith(b"{") else None
                 if message is not None:
                     self.news.put((host, message))
-                    keeper = message.get("keeper")
-                    if isinstance(keeper, dict) and keeper.get("state") in ENDED:
+                    supervisor = message.get("supervisor")
+                    if isinstance(supervisor, dict) and supervisor.get("state") in ENDED:
                         return True
         return False
 

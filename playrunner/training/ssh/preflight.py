@@ -13,7 +13,7 @@ from playrunner.ssh.fleet import Fleet
 from playrunner.training.ssh.job import MASTER_PORT, Job, NodeSlot
 from playrunner.training.ssh.launchers import LAUNCHERS
 
-PORTS = 3  # the ranks', the keepers', the gate's: next to each other
+PORTS = 3  # the ranks', the supervisors', the gate's: next to each other
 PORT_STEP, PORT_TRIES = 10, 50  # a run has ports of its own; below 30000, where Kubernetes' begin
 LEAST_FREE_GIB = 1.0
 MOST_SKEW_SECONDS = 5.0  # certificates, tokens and log times suffer beyond that

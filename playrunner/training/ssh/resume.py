@@ -36,7 +36,7 @@ def scale(options: Options, name: str, nodes: int, detach: bool) -> int:
         raise BadInput("--nodes says how many nodes the run should have")
     with open_fleet(options, nodes) as fleet:
         run = the_run(fleet, options, name)
-        alive = [host for host, said in run.keepers.items() if said.get("state") == "running"]
+        alive = [host for host, said in run.supervisors.items() if said.get("state") == "running"]
         if run.state == "running" and len(run.hosts) == len(alive) == nodes:
             if options.json:
                 print_json(

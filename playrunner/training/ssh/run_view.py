@@ -30,7 +30,7 @@ def all_runs(
             runs_by_name[part["name"]] = replace(
                 run,
                 job=max(run.job, part["job"], key=_created),
-                keepers={**run.keepers, host: part["keeper"]},
+                supervisors={**run.supervisors, host: part["supervisor"]},
                 metrics=max(run.metrics, part["metrics"], key=_newest),
                 checkpoints=_checkpoints(run, part),
                 checkpoint_bytes={**run.checkpoint_bytes, **_sizes(part)},
@@ -41,7 +41,7 @@ def all_runs(
                 log_bytes={**run.log_bytes, host: part["log_bytes"]},
             )
     runs_by_name = {
-        name: replace(run, keepers=_current_attempt(run)) for name, run in runs_by_name.items()
+        name: replace(run, supervisors=_current_attempt(run)) for name, run in runs_by_name.items()
     }
     runs = [
         replace(run, silent=tuple(host for host in run.hosts if host in silent))
@@ -54,7 +54,7 @@ def _current_attempt(run: Run) -> dict[str, dict[str, Any]]:
     """Ignore nodes that only took part in an earlier attempt, unless something still runs there."""
     return {
         host: said
-        for host, said in run.keepers.items()
+        for host, said in run.supervisors.items()
         if host in run.hosts or said.get("state") in ("running", "stopping")
     }
 

@@ -28,7 +28,7 @@ def show_status(options: Options, name: str) -> int:
 def _show(run: Run) -> None:
     print(table([run]))
     for host in run.hosts:
-        state = run.keepers.get(host, {}).get("state", "unknown")
+        state = run.supervisors.get(host, {}).get("state", "unknown")
         count = run.processes.get(host, 0)
         print(f"  {host}: {state}, {count} process{'es' * (count != 1)}")
     if run.reason:

@@ -127,7 +127,7 @@ def _facts(fleet: Fleet, run: Run, options: Options) -> Facts:
         run.state,
         run.job,
         time.time(),
-        run.keepers,
+        run.supervisors,
         {host: answer for host, answer in answers.items() if "processes" in answer},
         silent,
         run.metrics,

@@ -49,7 +49,10 @@ def test_a_run_shrinks_when_a_node_is_lost_and_grows_when_it_is_back(
     cluster.power_off("node2")
     last = max(field.losses("shrunk"))
     field.await_that(
-        lambda: field.keeper("shrunk", "node1")["lost"] == ["node2"], "the loss", running, seconds=5
+        lambda: field.supervisor("shrunk", "node1")["lost"] == ["node2"],
+        "the loss",
+        running,
+        seconds=5,
     )
     field.await_step("shrunk", last + 3, running)
     assert time.monotonic() - since < 60
@@ -58,7 +61,7 @@ def test_a_run_shrinks_when_a_node_is_lost_and_grows_when_it_is_back(
     assert min(_printed(field, "shrunk", "node1")[1]) > 5
     cluster.power_on("node2")
     field.await_that(
-        lambda: field.keeper("shrunk", "node1")["lost"] == [], "the return", running, seconds=30
+        lambda: field.supervisor("shrunk", "node1")["lost"] == [], "the return", running, seconds=30
     )
     _await_ranks(field, "shrunk", 2)
     field.await_step("shrunk", max(field.losses("shrunk")) + 3, running)
@@ -89,7 +92,7 @@ def test_a_run_on_three_nodes_goes_on_when_one_is_lost_and_when_it_is_back(
         _await_ranks(field, "three", 3)
         cluster.power_off("node3")
         field.await_that(
-            lambda: field.keeper("three", "node1")["lost"] == ["node3"],
+            lambda: field.supervisor("three", "node1")["lost"] == ["node3"],
             "the loss",
             running,
             seconds=10,
@@ -98,7 +101,10 @@ def test_a_run_on_three_nodes_goes_on_when_one_is_lost_and_when_it_is_back(
         _await_ranks(field, "three", 2)
         cluster.power_on("node3")
         field.await_that(
-            lambda: field.keeper("three", "node1")["lost"] == [], "the return", running, seconds=30
+            lambda: field.supervisor("three", "node1")["lost"] == [],
+            "the return",
+            running,
+            seconds=30,
         )
         _await_ranks(field, "three", 3)
         field.await_step("three", max(field.losses("three")) + 3, running)
@@ -136,7 +142,7 @@ def test_a_detached_run_is_made_whole_again_by_scale(cluster: Machines, field: F
     field.await_step("alone", 6)
     cluster.power_off("node2")
     field.await_that(
-        lambda: field.keeper("alone", "node1")["lost"] == ["node2"], "the loss", seconds=5
+        lambda: field.supervisor("alone", "node1")["lost"] == ["node2"], "the loss", seconds=5
     )
     cluster.power_on("node2")
     seen = field.invoke("train.status", "--name", "alone", "--json").data

@@ -27,7 +27,7 @@ def test_a_launch_trains_on_two_nodes_and_a_second_one_changes_nothing(site: Sit
     assert "twice is done" in first.err
     site.await_that(
         lambda: not site.processes("twice"),
-        "the end of the keepers, which have said their last word",
+        "the end of the supervisors, which have said their last word",
         seconds=5,
     )
     told = site.launch("twice", "--nodes", 2, "--json")
@@ -121,11 +121,13 @@ def test_without_its_controller_an_attached_run_ends_and_a_detached_one_goes_on(
     attached.kill()
     attached.wait()
     site.await_that(
-        lambda: site.keeper("attached", "node1").get("state") == "failed",
+        lambda: site.supervisor("attached", "node1").get("state") == "failed",
         "the lease to run out",
         seconds=60,
     )
-    assert "the controller has not been heard from" in site.keeper("attached", "node1")["reason"]
+    assert (
+        "the controller has not been heard from" in site.supervisor("attached", "node1")["reason"]
+    )
     site.await_that(lambda: not site.processes("attached"), "the end of all processes")
     seen = {run["name"]: run["state"] for run in site.invoke("train.status", "--json").data["runs"]}
     assert seen["attached"] == "failed"

@@ -53,10 +53,11 @@ def test_a_node_without_power_is_seen_and_named_and_the_others_end(
     cluster.power_off("node3")
     try:
         field.await_that(
-            lambda: field.keeper("dark", "node1").get("cause") is not None, "the first node's word"
+            lambda: field.supervisor("dark", "node1").get("cause") is not None,
+            "the first node's word",
         )
         assert time.monotonic() - since < 5
-        assert field.keeper("dark", "node1")["cause"]["node"] == "node3"
+        assert field.supervisor("dark", "node1")["cause"]["node"] == "node3"
         field.await_that(
             lambda: not field.processes("dark"), "the end of all processes", seconds=10
         )
@@ -103,17 +104,18 @@ def test_a_cut_link_is_seen_and_the_far_processes_end_by_themselves_and_the_run_
     cluster.cut("node2")
     try:
         field.await_that(
-            lambda: field.keeper("cut", "node1").get("cause") is not None, "the first node's word"
+            lambda: field.supervisor("cut", "node1").get("cause") is not None,
+            "the first node's word",
         )
         assert time.monotonic() - since < 10
         field.await_that(
-            lambda: field.keeper("cut", "node2")["state"] == "failed",
+            lambda: field.supervisor("cut", "node2")["state"] == "failed",
             "the far end",
             seconds=LEASE_SECONDS + 6,
         )
         assert (
             "the first node has not been heard from for 8 s"
-            in field.keeper("cut", "node2")["reason"]
+            in field.supervisor("cut", "node2")["reason"]
         )
         field.await_that(lambda: not field.processes("cut"), "the end of all processes", seconds=5)
         out, err = running.communicate(timeout=30)
@@ -165,7 +167,7 @@ def test_a_node_that_cannot_write_its_log_says_so_and_the_run_ends(
         out, err = running.communicate(timeout=60)
         assert running.returncode == 100, out + err
         assert "mute failed. node1: its log cannot be written: No space left on device" in err
-        assert field.keeper("mute", "node2")["state"] == "failed"
+        assert field.supervisor("mute", "node2")["state"] == "failed"
         field.await_that(lambda: not field.processes("mute"), "the end of all processes", seconds=5)
 
 

@@ -117,7 +117,7 @@ def test_one_changed_file_is_all_that_travels_and_a_wrong_argument_is_not_tried_
     failed = _launch(site, project / "small.py", "small", *words)
     assert failed.code == 100, failed.text
     assert "unrecognized arguments: --wrong" in failed.err
-    assert "it would fail again in the same way" in json.dumps(site.keeper("small", "node1"))
+    assert "it would fail again in the same way" in json.dumps(site.supervisor("small", "node1"))
     store = site.shared / "code" / "files"
     before = {path.name for path in store.iterdir()}
     # Done before its node has joined

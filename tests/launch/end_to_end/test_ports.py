@@ -51,7 +51,7 @@ def test_a_run_on_loopback_nodes_listens_on_their_addresses_alone_and_outlives_s
     assert {address for address, _ in found if not address.startswith("127.")} == set(), found
     first = json.loads((site.folder(name) / "run.json").read_text())["nodes"][0]["address"]
     ports = {port for address, port in found if address == first}
-    assert len(ports) >= 2, found  # the ranks' and the keepers'
+    assert len(ports) >= 2, found  # the ranks' and the supervisors'
     assert_nothing_secret_in_argv(site, name)
     for address, port in found:
         if address == first:

@@ -26,7 +26,7 @@ def test_a_killed_rank_starts_again_by_itself_on_the_same_curve(site: Site, laun
     assert running.returncode == 0, out + err
     assert "restart: 1 of 2 in 2 s after node2" in err
     assert "checkpoint: resuming from step-" in err
-    assert site.keeper(name, "node1")["restarts"] == 1
+    assert site.supervisor(name, "node1")["restarts"] == 1
     assert site.losses(name) == pytest.approx(site.losses(f"{name}-whole"), abs=1e-5)
 
 
@@ -37,7 +37,7 @@ def test_a_detached_run_starts_again_too_though_it_was_to_begin_from_nothing(sit
     site.await_step("alone", 9)
     os.kill(site.rank("alone", 0), signal.SIGKILL)
     site.await_that(
-        lambda: site.keeper("alone", "node1").get("state") == "finished", "the end of the run"
+        lambda: site.supervisor("alone", "node1").get("state") == "finished", "the end of the run"
     )
     log = (site.folder("alone") / "nodes" / "node1" / "log").read_text()
     assert "checkpoint: resuming from step-" in log.split("restart: 1 of 2")[1]

@@ -264,10 +264,10 @@ def test_the_sentence_of_a_failure_decides_nothing(kind: str) -> None:
         assert "explains it" in first(failed(what, 0, kind=kind)).title
 
 
-def test_a_restart_is_told_from_a_killed_keeper() -> None:
+def test_a_restart_is_told_from_a_killed_supervisor() -> None:
     lost = {"state": "lost", "boot": "b1", "reason": "gone without a word"}
     same = Facts("micro", "lost", a_job(), NOW, {"node1": lost}, {"node1": a_node()})
-    assert first(same).title == "the keeper on node1 was killed"
+    assert first(same).title == "the supervisor on node1 was killed"
     other = Facts(
         "micro", "lost", a_job(), NOW, {"node1": lost}, {"node1": a_node(boot="b2", uptime=12.0)}
     )

@@ -81,7 +81,7 @@ def test_a_run_that_is_stopped_while_it_waits_to_start_again_is_stopped(nodes: N
     nodes.start(COUNT + "exit 3", "sleep 60", max_restarts=5, restart_seconds=100)
     nodes.await_line("node1", "restart: 1 of 5 in 100 s")
     nodes.await_that(lambda: nodes.said("node1")["state"] == "running", "the state while it waits")
-    nodes.keepers["node1"].send_signal(signal.SIGTERM)
+    nodes.supervisors["node1"].send_signal(signal.SIGTERM)
     assert nodes.ended("node1")["state"] == "stopped"
     assert nodes.ended("node2")["state"] == "stopped" and starts(nodes, 0) == 1
 
@@ -89,8 +89,8 @@ def test_a_run_that_is_stopped_while_it_waits_to_start_again_is_stopped(nodes: N
 def test_a_lost_node_is_not_waited_for(nodes: Nodes) -> None:
     nodes.start("sleep 60", "sleep 60", max_restarts=5, restart_seconds=0.1)
     nodes.await_line("node1", "node2 has joined")
-    nodes.keepers["node2"].kill()
-    nodes.keepers["node2"].wait(PATIENCE_SECONDS)
+    nodes.supervisors["node2"].kill()
+    nodes.supervisors["node2"].wait(PATIENCE_SECONDS)
     first = nodes.ended("node1")
     assert first["state"] == "failed" and first["cause"]["kind"] == NODE_LOST
 

@@ -50,5 +50,5 @@ def test_a_slow_link_found_by_the_gate_is_remembered() -> None:
 
 
 def test_an_elastic_run_that_lost_a_node_says_so() -> None:
-    found = first(running(keepers={"node1": {"state": "running", "lost": ["node2"]}}))
+    found = first(running(supervisors={"node1": {"state": "running", "lost": ["node2"]}}))
     assert found.title == "it goes on without node2"

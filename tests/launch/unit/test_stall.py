@@ -22,8 +22,8 @@ def test_silence_is_a_stall_only_beside_the_usual_pace() -> None:
 
 
 def test_a_stalled_run_shows_since_when_and_no_stale_rate() -> None:
-    keepers = {"node1": {"state": "running"}}
+    supervisors = {"node1": {"state": "running"}}
     job = {"nodes": [{"host": "node1"}], "steps": 0, "created": 90.0}
-    runs = [Run("hung", job, keepers, _metrics(100, 101))]
+    runs = [Run("hung", job, supervisors, _metrics(100, 101))]
     assert "running (no step for 0:59)" in table(runs, 160) and "77" not in table(runs, 160)
     assert "2/?" in table(runs, 102) and "77" in table(runs, 102)

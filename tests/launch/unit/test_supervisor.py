@@ -1,5 +1,5 @@
-"""Keepers on loopback addresses with plain programs for ranks: who ends when, and what is written
-down about it."""
+"""Supervisors on loopback addresses with plain programs for ranks: who ends when, and what is
+written down about it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ PATIENCE_SECONDS = 30.0
 
 
 class Nodes:
-    """A run's folder and its keepers, all on this machine."""
+    """A run's folder and its supervisors, all on this machine."""
 
     def __init__(self, folder: Path) -> None:
         self.run = folder / "run"
-        self.keepers: dict[str, subprocess.Popen[bytes]] = {}
+        self.supervisors: dict[str, subprocess.Popen[bytes]] = {}
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -74,14 +74,14 @@ class Nodes:
             **told,
         }
         (own / "start.json").write_text(json.dumps(full))
-        self.keepers[host] = subprocess.Popen(
+        self.supervisors[host] = subprocess.Popen(
             [sys.executable, "-m", "trainer.node.supervisor", str(self.run), host],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             start_new_session=True,
         )
 
     def said(self, host: str) -> dict[str, Any]:
-        path = self.run / "nodes" / host / "keeper.json"
+        path = self.run / "nodes" / host / "supervisor.json"
         found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
         return found
 
@@ -90,7 +90,7 @@ class Nodes:
         return path.read_text() if path.exists() else ""
 
     def ended(self, host: str) -> dict[str, Any]:
-        self.keepers[host].wait(PATIENCE_SECONDS)
+        self.supervisors[host].wait(PATIENCE_SECONDS)
         return self.said(host)
 
     def await_that(self, holds: Callable[[], object], what: str) -> None:
@@ -117,10 +117,10 @@ class Nodes:
 def nodes(tmp_path: Path) -> Iterator[Nodes]:
     made = Nodes(tmp_path)
     yield made
-    for keeper in made.keepers.values():
-        if keeper.poll() is None:
-            keeper.terminate()
-            keeper.wait(PATIENCE_SECONDS)
+    for supervisor in made.supervisors.values():
+        if supervisor.poll() is None:
+            supervisor.terminate()
+            supervisor.wait(PATIENCE_SECONDS)
     for pid in made.processes():
         os.kill(pid, signal.SIGKILL)
 
@@ -149,7 +149,7 @@ def test_asked_to_stop_ranks_may_save_and_it_is_no_failure(nodes: Nodes) -> None
     for host in ("node1", "node2"):
         nodes.await_line(host, "ready")
     nodes.await_line("node1", "node2 has joined")
-    nodes.keepers["node1"].terminate()
+    nodes.supervisors["node1"].terminate()
     for host, rank in (("node1", 0), ("node2", 1)):
         assert nodes.ended(host)["state"] == "stopped"
         assert f"[{rank}] saved" in nodes.log(host)
@@ -157,7 +157,7 @@ def test_asked_to_stop_ranks_may_save_and_it_is_no_failure(nodes: Nodes) -> None
 
 
 def test_ranks_are_told_whether_the_run_ends_or_only_they(nodes: Nodes) -> None:
-    """A launcher that starts its ranks again sends the same signal as a keeper that ends the
+    """A launcher that starts its ranks again sends the same signal as a supervisor that ends the
     run."""
     script = (
         "trap '[ -e $TRAINER_NODE/stop ] && echo for good; exit 0' TERM; echo ready; while :; do"
@@ -166,7 +166,7 @@ def test_ranks_are_told_whether_the_run_ends_or_only_they(nodes: Nodes) -> None:
     nodes.start(script)
     nodes.await_line("node1", "ready")
     assert not (nodes.run / "nodes" / "node1" / "stop").exists()
-    nodes.keepers["node1"].terminate()
+    nodes.supervisors["node1"].terminate()
     assert nodes.ended("node1")["state"] == "stopped"
     assert "[0] for good" in nodes.log("node1")
 
@@ -190,7 +190,7 @@ def test_what_does_not_end_in_time_is_killed_wherever_it_hid(nodes: Nodes) -> No
     hiding = "setsid sh -c \"trap '' TERM; echo hidden; while :; do sleep 0.1; done\""
     nodes.start(f"trap '' TERM; {hiding} & wait; sleep 60", grace_seconds=0.5)
     nodes.await_line("node1", "hidden")
-    nodes.keepers["node1"].terminate()
+    nodes.supervisors["node1"].terminate()
     assert nodes.ended("node1")["state"] == "stopped"
     assert nodes.processes() == []
 
@@ -209,18 +209,18 @@ def test_a_renewed_lease_keeps_a_run(nodes: Nodes) -> None:
     nodes.start("echo ready; sleep 3; echo done", detached=False, lease_seconds=1.0)
     nodes.await_line("node1", "ready")
     beats = 0
-    while nodes.keepers["node1"].poll() is None:
+    while nodes.supervisors["node1"].poll() is None:
         beats += 1
         (nodes.run / "nodes" / "node1" / "lease").write_text(str(beats))
         time.sleep(0.2)
     assert nodes.said("node1")["state"] == "finished"
 
 
-def test_a_node_whose_keeper_is_killed_is_lost_and_its_ranks_go_with_it(nodes: Nodes) -> None:
+def test_a_node_whose_supervisor_is_killed_is_lost_and_its_ranks_go_with_it(nodes: Nodes) -> None:
     nodes.start("sleep 60", "echo ready; exec sleep 60")
     nodes.await_line("node2", "ready")
     nodes.await_line("node1", "node2 has joined")
-    nodes.keepers["node2"].kill()
+    nodes.supervisors["node2"].kill()
     since = time.monotonic()
     said = nodes.ended("node1")
     assert time.monotonic() - since < 8
@@ -237,7 +237,7 @@ def test_an_elastic_run_goes_on_without_a_lost_node(nodes: Nodes) -> None:
     )
     nodes.await_line("node2", "ready")
     nodes.await_line("node1", "node2 has joined")
-    nodes.keepers["node2"].kill()
+    nodes.supervisors["node2"].kill()
     nodes.await_line("node1", "the run goes on with 1 of 2 nodes")
     (nodes.run / "go").touch()
     said = nodes.ended("node1")

@@ -25,10 +25,10 @@ SLEEPS = "import sys; print('up', flush=True); sys.stdin.read()"
 
 @pytest.fixture
 def node(tmp_path: Path) -> Path:
-    """A run's folder on a node, whose keeper is gone."""
+    """A run's folder on a node, whose supervisor is gone."""
     own = tmp_path / "runs" / "micro" / "nodes" / "node1"
     own.mkdir(parents=True)
-    (own / "keeper.json").write_text(json.dumps({"state": "failed", "mark": MARK}))
+    (own / "supervisor.json").write_text(json.dumps({"state": "failed", "mark": MARK}))
     return own
 
 
@@ -119,7 +119,7 @@ def test_the_log_is_that_of_this_life_alone(node: Path) -> None:
     ]
     (node / "log").write_text("\n".join(lines) + "\n")
     assert look(node)["log"] == lines[2:]
-    (node / "keeper.json").write_text(json.dumps({"state": "lost", "mark": MARK}))
+    (node / "supervisor.json").write_text(json.dumps({"state": "lost", "mark": MARK}))
     (node / "log").write_text("\n".join(lines[:4]) + "\n")
     assert look(node)["log"] == lines[2:4]
     assert look(node, lines=1)["log"] == lines[3:4]
@@ -161,4 +161,9 @@ def test_a_stack_shows_where_the_main_thread_is(node: Path, start: Callable[...,
 
 def test_looking_at_a_run_that_is_not_there_finds_nothing(tmp_path: Path) -> None:
     found = done(Vitals(root=str(tmp_path), host="node1", run="none", seconds=0.01))
-    assert found["processes"] == [] and found["log"] == [] and found["keeper"] == {}
+    assert found["processes"] == [] and found["log"] == [] and found["supervisor"] == {}
+
+
+def test_a_run_that_version_0_1_started_is_still_seen(node: Path) -> None:
+    (node / "supervisor.json").rename(node / "keeper.json")
+    assert look(node)["supervisor"] == {"state": "failed", "mark": MARK}

@@ -86,7 +86,7 @@ def running(**parts: Any) -> Facts:
     given: dict[str, Any] = {
         "job": a_job(),
         "metrics": metrics(),
-        "keepers": {"node1": {"state": "running"}, "node2": {"state": "running"}},
+        "supervisors": {"node1": {"state": "running"}, "node2": {"state": "running"}},
         "nodes": {"node1": a_node(a_rank(0)), "node2": a_node(a_rank(1))},
         **parts,
     }
@@ -106,7 +106,7 @@ def failed(
         "job": a_job(),
         "metrics": metrics(),
         "nodes": {"node1": a_node(), "node2": a_node()},
-        "keepers": {
+        "supervisors": {
             "node1": {"state": "failed", "cause": cause},
             "node2": {"state": "failed", "cause": cause},
         },

@@ -87,8 +87,8 @@ class Site:
         )
         return {each["step"]: each["loss"] for each in records if "loss" in each}
 
-    def keeper(self, name: str, host: str) -> dict[str, Any]:
-        path = self.folder(name) / "nodes" / host / "keeper.json"
+    def supervisor(self, name: str, host: str) -> dict[str, Any]:
+        path = self.folder(name) / "nodes" / host / "supervisor.json"
         found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
         return found
 

@@ -85,12 +85,12 @@ class ClusterRun:
             f"{self.run_id}/{at}" for at in range(self.replicas)
         ]
         job = {**self.summary, "nodes": [{"host": name} for name in names]}
-        keeper: dict[str, Any] = {
+        supervisor: dict[str, Any] = {
             "state": self.state,
             "reason": self.status.reason,
             "time": self._ended(),
         }
-        return Run(self.name, job, {self.run_id: keeper}, metrics)
+        return Run(self.name, job, {self.run_id: supervisor}, metrics)
 
     def _ended(self) -> float:
         return float(self.summary.get("ended") or time.time())

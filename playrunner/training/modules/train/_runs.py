@@ -16,7 +16,9 @@ ENDED = ("finished", "failed", "stopped", "lost")
 
 def running(root: str, host: str) -> list[dict[str, Any]]:
     return [
-        run for run in all_runs(root, host) if run["keeper"].get("state") in ("running", "stopping")
+        run
+        for run in all_runs(root, host)
+        if run["supervisor"].get("state") in ("running", "stopping")
     ]
 
 
@@ -25,37 +27,41 @@ def all_runs(root: str, host: str) -> list[dict[str, Any]]:
     folder = os.path.join(root, "runs")
     found = []
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-        keeper = keeper_of(os.path.join(folder, name), host)
-        if keeper:
-            found.append({"name": name, "keeper": keeper})
+        supervisor = supervisor_of(os.path.join(folder, name), host)
+        if supervisor:
+            found.append({"name": name, "supervisor": supervisor})
     return found
 
 
-def keeper_of(folder: str, host: str) -> dict[str, Any]:
+def supervisor_of(folder: str, host: str) -> dict[str, Any]:
     """What the supervisor last reported; `lost` when it is gone without having reported how it
     ended."""
-    keeper = read_json(os.path.join(folder, "nodes", host, "keeper.json"))
-    if keeper.get("state") in ("running", "stopping") and not is_alive(keeper):
-        keeper["state"] = "lost"
-        keeper["reason"] = (
+    own = os.path.join(folder, "nodes", host)
+    # Version 0.1 wrote keeper.json; runs from before an upgrade stay listed and can be stopped.
+    supervisor = read_json(os.path.join(own, "supervisor.json")) or read_json(
+        os.path.join(own, "keeper.json")
+    )
+    if supervisor.get("state") in ("running", "stopping") and not is_alive(supervisor):
+        supervisor["state"] = "lost"
+        supervisor["reason"] = (
             "this node's supervisor died without a report (killed, or the node restarted)"
         )
-    return keeper
+    return supervisor
 
 
-def is_alive(keeper: dict[str, Any]) -> bool:
+def is_alive(supervisor: dict[str, Any]) -> bool:
     """Whether the process that wrote this is still there: same machine, same boot, same start."""
     import socket
 
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             boot = file.read().strip()
-        with open(f"/proc/{int(keeper['pid'])}/stat", errors="replace") as file:
+        with open(f"/proc/{int(supervisor['pid'])}/stat", errors="replace") as file:
             fields = file.read().rpartition(")")[2].split()
     except (OSError, KeyError, ValueError):
         return False
-    same = keeper.get("machine") == socket.gethostname() and keeper.get("boot") == boot
-    return same and fields[0] != "Z" and fields[19] == keeper.get("started")
+    same = supervisor.get("machine") == socket.gethostname() and supervisor.get("boot") == boot
+    return same and fields[0] != "Z" and fields[19] == supervisor.get("started")
 
 
 def marked(mark: str) -> list[int]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from playrunner.hostside.state import Change, State
 
 _OF_EARLIER_LAUNCH = (
+    "supervisor.json",
     "keeper.json",
     "lease",
     "gate.json",
@@ -47,17 +48,21 @@ class Group(Module):
     grace_seconds: float = 30.0  # what the processes get to save and end
 
     def observe(self, ctx: HostContext) -> Optional[State]:
-        keeper = _runs.keeper_of(self._folder(), self.host)
-        if not keeper:
+        supervisor = _runs.supervisor_of(self._folder(), self.host)
+        if not supervisor:
             return None
-        return {"state": keeper["state"], "run_id": keeper.get("run_id"), "keeper": keeper}
+        return {
+            "state": supervisor["state"],
+            "run_id": supervisor.get("run_id"),
+            "supervisor": supervisor,
+        }
 
     def desired(self, ctx: HostContext, found: Optional[State]) -> Optional[State]:
         if self.state == "stopped":
             if found is None:
                 return None
             still = found["state"] in ("running", "stopping") or _runs.marked(
-                found["keeper"].get("mark", "")
+                found["supervisor"].get("mark", "")
             )
             return {"state": "stopped"} if still else {"state": found["state"]}
         if found and found["state"] in ("running", "stopping"):
@@ -65,7 +70,7 @@ class Group(Module):
                 raise Failed(
                     f"run {found['run_id']} is already {found['state']} on this node (supervisor"
                     " pid"
-                    f" {found['keeper'].get('pid')}); stop it first, or use --replace"
+                    f" {found['supervisor'].get('pid')}); stop it first, or use --replace"
                 )
             return {"state": found["state"], "run_id": self.run_id}
         return {"state": "running", "run_id": self.run_id}
@@ -77,7 +82,7 @@ class Group(Module):
             self._stop(change.observed or {})
 
     def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
-        return {"keeper": _runs.keeper_of(self._folder(), self.host)}
+        return {"supervisor": _runs.supervisor_of(self._folder(), self.host)}
 
     def _folder(self) -> str:
         return os.path.expanduser(self.run)
@@ -87,15 +92,7 @@ class Group(Module):
 
         folder = os.path.join(self._folder(), "nodes", self.host)
         os.makedirs(folder, exist_ok=True)
-        for name in (
-            "keeper.json",
-            "lease",
-            "gate.json",
-            "go",
-            "ended.json",
-            "stop",
-            "guard.jsonl",
-        ):
+        for name in _OF_EARLIER_LAUNCH:
             if os.path.exists(os.path.join(folder, name)):
                 os.unlink(os.path.join(folder, name))
         draft = os.path.join(folder, f".start.{os.getpid()}")
@@ -104,7 +101,7 @@ class Group(Module):
             json.dump({**asdict(order), "sees": self.sees}, file)
         os.rename(draft, os.path.join(folder, "start.json"))
         mark = f"{self.run_id}/{self.host}"
-        with open(os.path.join(folder, "keeper.err"), "wb") as err:
+        with open(os.path.join(folder, "supervisor.err"), "wb") as err:
             process = subprocess.Popen(
                 [
                     os.path.expanduser(self.python),
@@ -125,25 +122,25 @@ class Group(Module):
                 },
             )
         deadline = time.monotonic() + _START_SECONDS
-        while not os.path.exists(os.path.join(folder, "keeper.json")):
+        while not os.path.exists(os.path.join(folder, "supervisor.json")):
             if process.poll() is not None or time.monotonic() > deadline:
-                with open(os.path.join(folder, "keeper.err"), errors="replace") as err_text:
+                with open(os.path.join(folder, "supervisor.err"), errors="replace") as err_text:
                     raise Failed(f"the supervisor did not start: {err_text.read().strip()[-500:]}")
             time.sleep(0.01)
 
     def _stop(self, found: State) -> None:
-        keeper = found["keeper"]
-        mark = keeper.get("mark", "")
+        supervisor = found["supervisor"]
+        mark = supervisor.get("mark", "")
         if mark:
             _runs.note_ended(
                 self._folder(),
                 self.host,
                 {str(pid): _processes.started(pid) for pid in _runs.marked(mark)},
             )
-        if _runs.is_alive(keeper):
-            os.kill(keeper["pid"], signal.SIGTERM)
+        if _runs.is_alive(supervisor):
+            os.kill(supervisor["pid"], signal.SIGTERM)
             deadline = time.monotonic() + self.grace_seconds + 10
-            while _runs.is_alive(keeper) and time.monotonic() < deadline:
+            while _runs.is_alive(supervisor) and time.monotonic() < deadline:
                 time.sleep(0.05)
         # What a dead or hung supervisor left behind: exactly the processes that
         # carry this run's mark.

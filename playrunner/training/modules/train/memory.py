@@ -31,7 +31,7 @@ class Memory(Probe):
 
     def look(self, ctx: HostContext) -> dict[str, Any]:
         folder = os.path.expanduser(self.run)
-        mark = str(_runs.keeper_of(folder, self.host).get("mark", ""))
+        mark = str(_runs.supervisor_of(folder, self.host).get("mark", ""))
         ended = _runs.ended(folder, self.host)
         deadline = time.monotonic() + self.patience_seconds
         found = _held(ctx, mark, ended)

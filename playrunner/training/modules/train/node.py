@@ -92,7 +92,9 @@ class Node(Probe):
         """Who is on the devices already, this run aside: it is stopped before it is started
         again."""
         own = (
-            str(_runs.keeper_of(os.path.join(root, "runs", self.run), self.host).get("mark", ""))
+            str(
+                _runs.supervisor_of(os.path.join(root, "runs", self.run), self.host).get("mark", "")
+            )
             if self.run
             else ""
         )

@@ -1,4 +1,4 @@
-"""train.status: the runs a node knows of: state, last step, and what its keeper said."""
+"""train.status: the runs a node knows of: state, last step, and what its supervisor said."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _ALERTS = 5  # of each node that are shown
 
 
 class Status(Probe):
-    """The runs a node knows of: state, last metrics, checkpoints, and the keeper's words."""
+    """The runs a node knows of: state, last metrics, checkpoints, and the supervisor's words."""
 
     answers = {
         "runs": [
             {
                 "name": str,
                 "job": dict,
-                "keeper": dict,
+                "supervisor": dict,
                 "metrics": [dict],
                 "checkpoints": [str],
                 "checkpoint_bytes": dict,
@@ -63,7 +63,7 @@ class Status(Probe):
                     "checkpoint_bytes": _runs.checkpoint_bytes(folder),
                     "log_bytes": os.path.getsize(log) if os.path.exists(log) else 0,
                     "guard": last_alerts(os.path.join(folder, "nodes", self.host, "guard.jsonl")),
-                    "processes": len(_runs.marked(run["keeper"].get("mark", ""))),
+                    "processes": len(_runs.marked(run["supervisor"].get("mark", ""))),
                 }
             )
         return {"runs": runs}

@@ -29,7 +29,7 @@ class Vitals(Probe):
     """How a run is doing on a node: its processes, the end of its log, load, memory, disk, the
     kernel's complaints."""
 
-    answers = {"processes": [dict], "keeper": dict, "time": float, "log": [str]}
+    answers = {"processes": [dict], "supervisor": dict, "time": float, "log": [str]}
 
     root: str  # the folder of runs
     host: str  # the node's name in the run
@@ -43,11 +43,11 @@ class Vitals(Probe):
         root = os.path.expanduser(self.root)
         folder = os.path.join(root, "runs", self.run)
         own = os.path.join(folder, "nodes", self.host)
-        keeper = _runs.keeper_of(folder, self.host)
-        found = self._watched(ctx, str(keeper.get("mark", "")), own)
+        supervisor = _runs.supervisor_of(folder, self.host)
+        found = self._watched(ctx, str(supervisor.get("mark", "")), own)
         return {
             **found,
-            "keeper": keeper,
+            "supervisor": supervisor,
             "time": time.time(),
             "uptime": _machine.uptime(),
             "boot": _boot(),
@@ -59,9 +59,9 @@ class Vitals(Probe):
             "memory": _machine.memory(),
             "disk": _machine.disk(folder),
             "kernel": _machine.kernel_complaints(ctx, self.since),
-            "log": self._log(os.path.join(own, "log"), str(keeper.get("state", ""))),
+            "log": self._log(os.path.join(own, "log"), str(supervisor.get("state", ""))),
             "log_age": _age(os.path.join(own, "log")),
-            "keeper_err": _tail(os.path.join(own, "keeper.err"))[-2000:],
+            "supervisor_err": _tail(os.path.join(own, "supervisor.err"))[-2000:],
             "gate": _runs.read_json(os.path.join(own, "gate.json")),
             "let_go": os.path.exists(os.path.join(own, "go")),
         }
