@@ -3,9 +3,9 @@ answered, with the idempotency token by which the service recognises a repeated 
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
-import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 from playrunner.cloud.resource import Refused
 from playrunner.record.ledger import Ledger
-from playrunner.record.past_runs import events
 
 _CREATING = ("create_", "allocate_", "run_instances", "import_")
 _DELETING = ("delete_", "release_", "terminate_")
@@ -48,7 +47,7 @@ class CallLog:
     def token(self, subject: str, call: str) -> str:
         with self._lock:
             self._read_past_runs()
-            return (self._unanswered or {}).pop((subject, call), "") or uuid.uuid4().hex
+            return (self._unanswered or {}).pop((subject, call), "") or secrets.token_hex(16)
 
     def created_at(self, subject: str, stack: str = "") -> float | None:
         """When an earlier run asked for this thing to be made, unless it was deleted since; None
@@ -87,6 +86,8 @@ def _logged_calls(current: Path) -> Iterator[dict[str, Any]]:
         for path in current.parent.iterdir()
         if path.is_dir() and not path.is_symlink() and path != current
     )
+    from playrunner.record.past_runs import events
+
     since = time.time() - REMEMBERED_SECONDS
     for folder in folders[-REMEMBERED_RUNS:]:
         for event in events(folder):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -12,32 +13,28 @@ from typing import Any
 
 from invoke.collection import Collection
 
-from playrunner.commands import (
-    audit,
-    cost,
-    doctor,
-    galaxy,
-    hosts,
-    init,
-    inventory,
-    modules,
-    play,
-    runs,
-    stacks,
-    unlock,
-    vault,
-)
 from playrunner.commands.role import role_verbs
 from playrunner.project import role_folders
 
 _ALL = {"--list", "-l", "--complete"}  # flags whose answer is about every verb
-_OWN = {
-    "inventory": inventory,
-    "hosts": hosts,
-    "runs": runs,
-    "modules": modules,
-    "vault": vault,
-    "galaxy": galaxy,
+# Verbs and groups by their modules, some in rooms above this one: only what a command line names is
+# imported.
+_VERBS = {
+    "init": "playrunner.commands.init",
+    "play": "playrunner.commands.play",
+    "run": "playrunner.commands.play",
+    "status": "playrunner.commands.stacks",
+    "teardown": "playrunner.commands.stacks",
+    "audit": "playrunner.commands.audit",
+    "unlock": "playrunner.commands.unlock",
+    "cost": "playrunner.commands.cost",
+    "doctor": "playrunner.commands.doctor",
+    "page": "playrunner.page.verbs",
+    "rehearse": "playrunner.training.verbs.rehearse",
+}
+_GROUPS = {
+    name: f"playrunner.commands.{name}"
+    for name in ("inventory", "hosts", "runs", "modules", "vault", "galaxy")
 }
 
 
@@ -51,26 +48,15 @@ class Group(Collection):
 def namespace(words: Sequence[str] = ()) -> Collection:
     """The verbs, grouped as `--list` shows them: the runner's own, and one group per role.
 
-    If the command line names verbs, only their groups: Invoke copies every argument of every verb,
-    which for all of them took a third of a short command.
+    If the command line names verbs, only those and their groups: Invoke copies every argument of
+    every verb, which for all of them took a third of a short command.
     """
-    root = Collection(
-        init.init,
-        play.play,
-        play.run,
-        stacks.status,
-        stacks.teardown,
-        audit.audit,
-        unlock.unlock,
-        cost.cost,
-        doctor.doctor,
-        _page_verbs().page,
-        importlib.import_module("playrunner.training.verbs.rehearse").rehearse,
-    )
     named = set[str]() if _ALL.intersection(words) else {word.partition(".")[0] for word in words}
+    verbs = [verb for verb in _VERBS if verb in named]
     groups = _groups(named.__contains__) if named else []
-    if not groups and not named.intersection(root.task_names):
-        groups = _groups(lambda name: True)
+    if not groups and not verbs:
+        verbs, groups = list(_VERBS), _groups(lambda name: True)
+    root = Collection(*(getattr(importlib.import_module(_VERBS[verb]), verb) for verb in verbs))
     for group in groups:
         root.add_collection(group)
     return root
@@ -78,22 +64,27 @@ def namespace(words: Sequence[str] = ()) -> Collection:
 
 def _groups(includes: Callable[[str], bool]) -> list[Collection]:
     groups = [
-        Group.from_module(module, name=name) for name, module in _OWN.items() if includes(name)
+        Group.from_module(importlib.import_module(module), name=name)
+        for name, module in _GROUPS.items()
+        if includes(name)
     ]
     for group in groups:
         if group.name == "runs":
-            group.add_task(_page_verbs().runs_report)
+            group.add_task(importlib.import_module(_VERBS["page"]).runs_report)
     for folder in role_folders().values():
-        own = _load(folder / "verbs.py") if (folder / "verbs.py").is_file() else None
-        name = getattr(own, "GROUP", folder.name)
+        file = folder / "verbs.py"
+        name = _group_name(file)
         if includes(name.replace("_", "-")):
-            groups.append(_role_group(folder, own, name))
+            groups.append(_role_group(folder, _load(file) if file.is_file() else None, name))
     return [group for group in groups if group.task_names]
 
 
-def _page_verbs() -> Any:
-    """The verbs of a room above this one, found by name like those of roles."""
-    return importlib.import_module("playrunner.page.verbs")
+def _group_name(file: Path) -> str:
+    """The role's, unless its verbs.py says another: read and not imported, which every command
+    would wait for."""
+    text = file.read_text() if file.is_file() else ""
+    named = re.search(r'^GROUP = "(\w+)"', text, re.MULTILINE)
+    return named[1] if named else file.parent.name
 
 
 def _role_group(folder: Path, own: ModuleType | None, name: str) -> Collection:

@@ -8,10 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from playrunner.aws.client import Account, AwsSettings, settings_of
-from playrunner.aws.lease import Lease
 from playrunner.cloud.call_log import CallLog
-from playrunner.cloud.owner import Owner, owner_of
 from playrunner.errors import Interrupted, LeaseNotHeld, RunRefused
 from playrunner.record.ledger import Ledger
 from playrunner.variables.origins import setting
@@ -19,6 +16,9 @@ from playrunner.variables.scope import Scope
 from playrunner.variables.templating import MISSING
 
 if TYPE_CHECKING:
+    from playrunner.aws.client import Account, AwsSettings
+    from playrunner.aws.lease import Lease
+    from playrunner.cloud.owner import Owner
     from playrunner.gcp.project import Project
     from playrunner.gcp.settings import GcpSettings
     from playrunner.kube.client.client import Cluster
@@ -52,6 +52,8 @@ class CloudAccounts:
         self._lock = threading.Lock()
 
     def aws(self, scope: Scope) -> Account:
+        from playrunner.aws.client import Account, settings_of
+
         settings = settings_of(lambda name: _value(scope, name))
         with self._lock:
             return self._accounts.setdefault(settings, Account(settings))
@@ -84,6 +86,8 @@ class CloudAccounts:
         with self._lease_lock:
             held = self._leases.get((account.settings, cluster))
             if held is None:
+                from playrunner.aws.lease import Lease
+
                 held = _HeldLease(Lease(account, cluster, self._command))
                 self._leases[account.settings, cluster] = held
                 self._remembering(
@@ -149,6 +153,8 @@ class CloudAccounts:
                 "cluster_name is not set; every resource is tagged with it: set it in the"
                 " inventory (all: vars:)"
             )
+        from playrunner.cloud.owner import owner_of
+
         return owner_of(str(name), self._run, str(_value(scope, "ttl")))
 
 

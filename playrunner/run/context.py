@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from playrunner.aws.client import Aws
-from playrunner.cloud.owner import Owner
 from playrunner.errors import NotYet, RunRefused, UndefinedVariable
 from playrunner.hostside.state import Change
 from playrunner.inventory.inventory import Inventory
@@ -18,6 +16,8 @@ from playrunner.text.written import Written
 from playrunner.variables.scope import Scope
 
 if TYPE_CHECKING:
+    from playrunner.aws.client import Aws
+    from playrunner.cloud.owner import Owner
     from playrunner.gcp.client import Gcp
     from playrunner.kube.client.client import Kube
 
@@ -60,6 +60,8 @@ class Context:
         # Not a cached_property: before Python 3.12 all instances share its lock, and looking up an
         # account may take long.
         if self._aws is None:
+            from playrunner.aws.client import Aws
+
             self._aws = Aws(
                 self.clouds.aws(self.scope), self.subject, self.clouds.call_log, self.sleep
             )

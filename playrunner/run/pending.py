@@ -20,7 +20,6 @@ from playrunner.run.control.failure_values import failure_values
 from playrunner.run.control.handlers import Handlers
 from playrunner.run.fact_names import FACT_LAYERS, filter_facts
 from playrunner.run.inflight import InFlightStep
-from playrunner.run.rollback import Undo
 from playrunner.run.run_state import RunState
 from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.variables.host_memory import UnknownValues
@@ -254,6 +253,8 @@ class PendingSteps(Waiter):
         """Under --rollback: keep what it takes to undo this change."""
         if not self.shared.options.rollback or self.shared.options.check:
             return
+        from playrunner.run.rollback import Undo
+
         for item in inflight.items:
             if (
                 item.agent_request

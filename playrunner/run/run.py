@@ -108,7 +108,6 @@ def _run(
     from playrunner.run.control.warnings import warn_of_refusals, warn_of_repeated_keys
     from playrunner.run.execute import Execution
     from playrunner.run.external.callbacks import open_callbacks
-    from playrunner.run.rollback import roll_back
     from playrunner.run.run_state import RunState
 
     if not gc.isenabled():  # by the program, while it loaded; a test runs many in one process
@@ -151,6 +150,8 @@ def _run(
                 shared.close()
             if code and options.rollback and shared.changes:
                 report.flush()
+                from playrunner.run.rollback import roll_back
+
                 roll_back(shared.changes, report.print_restored)
             if shared.callbacks:
                 report.flush()

@@ -18,7 +18,6 @@ from playrunner.output.report import Report
 from playrunner.record.ledger import Ledger
 from playrunner.results import Recap, Result
 from playrunner.run.accounts import CloudAccounts
-from playrunner.run.rollback import Undo
 from playrunner.run.selection import Plan
 from playrunner.run.survey import Survey
 from playrunner.ssh.agents import Agents
@@ -28,6 +27,7 @@ from playrunner.variables.templating import Templar
 
 if TYPE_CHECKING:
     from playrunner.run.external.callbacks import Callbacks
+    from playrunner.run.rollback import Undo
 
 
 class RunState:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from binascii import Error, hexlify, unhexlify
-from dataclasses import dataclass
+from typing import NamedTuple
 
 MARK = "$ANSIBLE_VAULT;"
 DEFAULT_LABEL = "default"
@@ -21,8 +21,7 @@ class Malformed(ValueError):
     """A text that begins like an encrypted one and is none."""
 
 
-@dataclass(frozen=True)
-class Envelope:
+class Envelope(NamedTuple):
     """An encrypted value, taken apart."""
 
     label: str  # of the vault id; empty in format 1.1

@@ -9,7 +9,6 @@ from playrunner.commands.flags import JSON_FLAG, verb
 if TYPE_CHECKING:
     from invoke.context import Context
 
-GROUP = "kube"
 LIFECYCLE = False
 
 

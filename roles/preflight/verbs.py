@@ -10,7 +10,6 @@ from playrunner.commands.flags import options_from, pick, verb
 if TYPE_CHECKING:
     from invoke.context import Context
 
-GROUP = "preflight"
 LIFECYCLE = False
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from playrunner.errors import BadInput
 from playrunner.model import Step
 from playrunner.playbook import external_modules
-from playrunner.plugins import bundle, module_files
+from playrunner.plugins import module_files
 from playrunner.plugins.module_files import ModuleFile
 from playrunner.project import CODE
 from playrunner.run.run_state import RunState
@@ -59,6 +59,8 @@ def without_omitted(value: Any) -> Any:
 
 
 def _code(module: ModuleFile, shared: RunState) -> dict[str, Any]:
+    from playrunner.plugins import bundle
+
     uploads = shared.uploads
     try:
         source = module_files.source(module.path)
