@@ -197,9 +197,7 @@ def correctness(settings: list[str]) -> dict[str, Any]:
     }
     curves = {}
     with tempfile.TemporaryDirectory() as folder:
-        text = Path(folder) / "library.txt"
-        sources = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
-        text.write_text("\n".join(each.read_text(errors="replace") for each in sources))
+        text = _library_text(Path(folder))
         for name, extra in rows.items():
             curves[name] = _losses([f"train.data.path={text}", *extra, *settings])
             if isinstance(curves[name], str):
@@ -209,6 +207,35 @@ def correctness(settings: list[str]) -> dict[str, Any]:
         "first": exact[0],
         "last": exact[-1],
     }
+
+
+def float8_curve(settings: list[str]) -> dict[str, Any]:
+    """500 steps of the same text in fp8 and in bf16; the loss of each is the mean of its last 50
+    steps, since single steps differ by more than precision does."""
+    means = {}
+    with tempfile.TemporaryDirectory() as folder:
+        text = _library_text(Path(folder))
+        for name in ("bf16", "fp8"):
+            losses = _losses(
+                [
+                    f"train.data.path={text}",
+                    "train.steps=500",
+                    f"train.precision={name}",
+                    "train.schedule.warmup_steps=100",
+                    *settings,
+                ]
+            )
+            if isinstance(losses, str):
+                return {"error": losses}
+            means[name] = statistics.mean(losses[-50:])
+    return {**means, "relative": abs(means["fp8"] / means["bf16"] - 1)}
+
+
+def _library_text(folder: Path) -> Path:
+    text = folder / "library.txt"
+    sources = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
+    text.write_text("\n".join(each.read_text(errors="replace") for each in sources))
+    return text
 
 
 def _losses(settings: list[str]) -> list[float] | str:
@@ -273,7 +300,10 @@ ROWS = {
     "gpt2-small, fast off": profile_row("train.fast=off"),
     "fast path against fp32": correctness,
     "HF Llama, compiled": hf_llama,
+    "HF Llama, Liger": lambda settings: hf_llama(settings, liger=True),
     "ours, Llama": ours_llama,
+    "ours, Llama, fp8": lambda settings: ours_llama(["train.precision=fp8", *settings]),
+    "fp8 against bf16": float8_curve,
 }
 
 if __name__ == "__main__":

@@ -150,9 +150,9 @@ def hf_trainer(settings: list[str], compiled: bool = False) -> dict[str, Any]:
     }
 
 
-def hf_llama(settings: list[str]) -> dict[str, Any]:
-    """The compiled Hugging Face model in a plain loop: fp32 weights, bf16 autocast, fused AdamW,
-    clipping."""
+def hf_llama(settings: list[str], liger: bool = False) -> dict[str, Any]:
+    """The Hugging Face model in a plain loop with fused AdamW and clipping: compiled, with fp32
+    weights and bf16 autocast; or with Liger's kernels and bf16 weights."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -166,16 +166,22 @@ def hf_llama(settings: list[str]) -> dict[str, Any]:
         num_attention_heads=LLAMA["heads"],
         max_position_embeddings=LLAMA["length"],
     )
+    if liger:
+        from liger_kernel.transformers import apply_liger_kernel_to_llama
+
+        apply_liger_kernel_to_llama()
     model = LlamaForCausalLM._from_config(config, attn_implementation="sdpa").cuda()
+    if liger:
+        model = model.to(torch.bfloat16)
     count = sum(each.numel() for each in model.parameters())
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.2, fused=True
     )
-    called = torch.compile(model)
+    called = model if liger else torch.compile(model)
 
     def step(tokens: Any) -> Any:
         rows = tokens[:, :-1].contiguous()
-        with torch.autocast("cuda", dtype=torch.bfloat16):
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=not liger):
             loss = called(input_ids=rows, labels=rows).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

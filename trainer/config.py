@@ -185,6 +185,7 @@ class Fast:
     fused_loss: Literal["auto", "on", "off"] = "auto"
     loss_chunk: int = 16384  # tokens per chunk of the fused loss
     fused_optimizer: bool = True  # one kernel for all of AdamW
+    float8: bool = False  # linear layers in float8; `precision: fp8` turns it on
 
 
 @dataclass(frozen=True)
@@ -255,7 +256,8 @@ class Train:
     batch_size: int = 512  # samples per optimizer step over all ranks; accumulation follows from it
     device_batch_size: int = 8  # samples a process holds at once
     # bf16: autocast; bf16-master: bf16 weights with fp32 master copies, the fastest on one GPU
-    precision: Literal["fp32", "bf16", "bf16-master", "fp16"] = "fp32"
+    # fp8: as bf16, with the linear layers of GPT-2 and Llama in float8 (Hopper, Ada and later)
+    precision: Literal["fp32", "bf16", "bf16-master", "fp16", "fp8"] = "fp32"
     device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU when there is one
     model: Model = Model()
     distill: Distill = Distill()

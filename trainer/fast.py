@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from trainer.config import Fast, Train
+from trainer.errors import BadInput
 from trainer.validate import padded_vocab, sequence_length
 
 _TENSOR_CORE_COLUMNS = 128
@@ -32,6 +33,7 @@ class Chip:
     has_bf16: bool = False
     memory: int = 0  # bytes
     can_compile: bool = False  # Triton needs a C compiler for its launchers
+    has_float8: bool = False
 
 
 def chip_of(device: object) -> Chip:
@@ -47,6 +49,7 @@ def chip_of(device: object) -> Chip:
         properties.major >= 8,
         properties.total_memory,
         any(shutil.which(name) for name in (os.environ.get("CC", "cc"), "gcc", "clang")),
+        (properties.major, properties.minor) >= (8, 9),
     )
 
 
@@ -63,6 +66,8 @@ def decided(train: Train, world_size: int, chip: Chip) -> tuple[Train, list[Deci
     if train.precision == "fp16" and train.strategy.name == "fsdp":
         made.append(Decision("train.precision", "bf16", "fsdp keeps no loss scale for fp16"))
         train = replace(train, precision="bf16")
+    if train.precision == "fp8":
+        train = _with_float8(train, chip, made)
     if chip.kind == "cpu" or train.fast.mode == "off" or train.strategy.name == "neuron":
         return replace(train, fast=_plain(train.fast)), made
     train = _with_precision(train, world_size, chip, made)
@@ -128,6 +133,20 @@ def _with_precision(train: Train, world_size: int, chip: Chip, made: list[Decisi
     )
     made.append(Decision("train.precision", wanted, reason))
     return replace(train, precision=wanted)
+
+
+def _with_float8(train: Train, chip: Chip, made: list[Decision]) -> Train:
+    if not chip.has_float8:
+        raise BadInput(
+            f"train.precision fp8 needs a GPU with float8 (compute capability 8.9 or later), not"
+            f" {chip.name}; use bf16"
+        )
+    if train.model.kind not in _LANGUAGE_MODELS:
+        raise BadInput(
+            f"train.precision fp8 is for gpt2 and llama, not {train.model.kind}; use bf16"
+        )
+    made.append(Decision("train.fast.float8", True, "asked for by train.precision: fp8"))
+    return replace(train, precision="bf16", fast=replace(train.fast, float8=True))
 
 
 def _compile(

@@ -14,7 +14,7 @@ from trainer.validate import padded_vocab, sequence_length
 GIB = 2.0**30
 _SEGMENTS = 2  # BERT's first and second sentence
 # Kept for the backward pass per token, layer and unit of width, without torch.compile
-_KEPT_BYTES = {"fp32": 130, "bf16": 110, "bf16-master": 110, "fp16": 110}
+_KEPT_BYTES = {"fp32": 130, "bf16": 110, "bf16-master": 110, "fp16": 110, "fp8": 90}
 _SCORE_BYTES = 12  # per score of attention computed in fp32: scores, softmax, its lower copy
 _LOGIT_BYTES = 10  # per logit: as computed, in fp32, and its gradient
 _MASKED_SHARE = 0.16  # of BERT's tokens, which alone meet the vocabulary

@@ -39,6 +39,10 @@ def build(train: Train) -> Any:
     """The student or only model, on the current default device, with whatever weights that device
     gives."""
     model = _family(train)
+    if train.fast.float8:
+        from trainer.models.float8 import use_float8
+
+        use_float8(model)
     if train.distill.teacher:
         from trainer.models.distill import Distilled
 

@@ -11,6 +11,7 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from trainer.config import Fast, Model
+from trainer.models.float8 import linear
 from trainer.models.loss import head_loss
 
 
@@ -170,10 +171,12 @@ class _Mlp(nn.Module):
 class _Conv1D(nn.Module):
     """A linear layer whose weight is stored (inputs, outputs), as GPT-2's checkpoints have it."""
 
+    float8 = False
+
     def __init__(self, inputs: int, outputs: int, bias: bool) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(inputs, outputs))
         self.bias = nn.Parameter(torch.empty(outputs)) if bias else None
 
     def forward(self, hidden: Tensor) -> Tensor:
-        return functional.linear(hidden, self.weight.t(), self.bias)
+        return linear(hidden, self.weight.t(), self.bias, self.float8)

@@ -9,6 +9,7 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from trainer.config import Fast, Model
+from trainer.models.float8 import Linear
 from trainer.models.loss import head_loss
 from trainer.models.rope import rotary_rates
 
@@ -101,10 +102,10 @@ class _Attention(nn.Module):
         self.size = settings.width // settings.heads
         kv_width = (settings.kv_heads or settings.heads) * self.size
         self.grouped = kv_width != settings.width
-        self.q_proj = nn.Linear(settings.width, settings.width, bias=False)
-        self.k_proj = nn.Linear(settings.width, kv_width, bias=False)
-        self.v_proj = nn.Linear(settings.width, kv_width, bias=False)
-        self.o_proj = nn.Linear(settings.width, settings.width, bias=False)
+        self.q_proj = Linear(settings.width, settings.width, bias=False)
+        self.k_proj = Linear(settings.width, kv_width, bias=False)
+        self.v_proj = Linear(settings.width, kv_width, bias=False)
+        self.o_proj = Linear(settings.width, settings.width, bias=False)
 
     def forward(self, hidden: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
         batch, length, width = hidden.shape
@@ -128,9 +129,9 @@ class _Mlp(nn.Module):
     def __init__(self, settings: Model) -> None:
         super().__init__()
         inner = settings.mlp_width or 4 * settings.width
-        self.gate_proj = nn.Linear(settings.width, inner, bias=False)
-        self.up_proj = nn.Linear(settings.width, inner, bias=False)
-        self.down_proj = nn.Linear(inner, settings.width, bias=False)
+        self.gate_proj = Linear(settings.width, inner, bias=False)
+        self.up_proj = Linear(settings.width, inner, bias=False)
+        self.down_proj = Linear(inner, settings.width, bias=False)
 
     def forward(self, hidden: Tensor) -> Tensor:
         return self.down_proj(functional.silu(self.gate_proj(hidden)) * self.up_proj(hidden))

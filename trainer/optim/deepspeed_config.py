@@ -41,7 +41,7 @@ def rendered(train: Train, world_size: int, on_cpu: bool) -> dict[str, Any]:
         "optimizer": {"type": "AdamW", "params": parameters},
         "zero_optimization": zero,
         "fp16": {"enabled": train.precision == "fp16"},
-        "bf16": {"enabled": train.precision == "bf16"},
+        "bf16": {"enabled": train.precision in ("bf16", "fp8")},
         "zero_allow_untested_optimizer": True,
         "zero_force_ds_cpu_optimizer": False,
         "steps_per_print": 1_000_000_000,  # the loop does the talking
