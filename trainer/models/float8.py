@@ -63,10 +63,8 @@ class _Float8Product(torch.autograd.Function):
         small_rows, rows_scale, weight, weight_scale = ctx.saved_tensors
         small_slope, slope_scale = _rounded(slope, _GRADIENT)
         small_weight = _scaled(weight, weight_scale, _ACTIVATION)
-        rows_slope = _product(small_slope, _by_columns(small_weight), slope_scale, weight_scale)
-        weight_slope = _product(
-            small_slope.t().contiguous(), _by_columns(small_rows), slope_scale, rows_scale
-        )
+        rows_slope = _product(small_slope, small_weight, slope_scale, weight_scale)
+        weight_slope = _product(small_slope.t(), small_rows, slope_scale, rows_scale)
         return rows_slope, weight_slope
 
 
@@ -82,15 +80,16 @@ def _scaled(value: Tensor, scale: Tensor, kind: torch.dtype) -> Tensor:
     return (value.float() / scale).clamp(-limit, limit).to(kind)
 
 
-def _by_columns(matrix: Tensor) -> Tensor:
-    """The same matrix laid out by columns, as the second factor has to be."""
-    return matrix.t().contiguous().t()
-
-
 def _product(
     left: Tensor, right: Tensor, left_scale: Tensor, right_scale: Tensor, quick: bool = False
 ) -> Tensor:
-    # Quick sums lose a few bits, which activations bear and gradients do not.
+    # The first factor has to lie in memory by rows, the second by columns. Quick sums lose a few
+    # bits, which activations bear and gradients do not.
     return torch._scaled_mm(
-        left, right, left_scale, right_scale, out_dtype=torch.bfloat16, use_fast_accum=quick
+        left.contiguous(),
+        right.t().contiguous().t(),
+        left_scale,
+        right_scale,
+        out_dtype=torch.bfloat16,
+        use_fast_accum=quick,
     )
