@@ -207,12 +207,15 @@ def test_a_report_opens_from_disk_with_its_curves(
     assert problems == []
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
     printed(tab)
-    until(
-        lambda: tab.evaluate("document.querySelector('.plot .main-svg').clientWidth"),
-        lambda width: width <= PAPER_WIDTH,
-        what="a chart that fits the paper",
-        pause=lambda: tab.wait_for_timeout(100),
-    )
+    outside = """[...document.querySelectorAll('.chart:not([hidden]) .main-svg')].filter(svg => {
+        const drawn = svg.getBoundingClientRect();
+        const frame = svg.closest('figure').getBoundingClientRect();
+        return drawn.right > frame.right || drawn.bottom > frame.bottom || !drawn.width;
+    }).length"""
+    assert tab.evaluate(outside) == 0
+    tab.set_viewport_size({"width": PAPER_WIDTH, "height": 1000})
     assert no_overflow(tab)
+    assert tab.evaluate(outside) == 0
+    assert tab.pdf(format="A4").count(b"/Type /Page\n") == 2  # with the log on the second
     expect(tab.get_by_label("smoothing")).to_be_hidden()
     tab.close()

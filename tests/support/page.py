@@ -156,6 +156,5 @@ def no_overflow(page: Page) -> bool:
 
 
 def printed(page: Page) -> None:
-    """The page as it is laid out on paper, for a reader whose screen is dark."""
+    """The page as a browser prints it, for a reader whose screen is dark."""
     page.emulate_media(media="print", color_scheme="dark")
-    page.set_viewport_size({"width": PAPER_WIDTH, "height": 1000})

@@ -10,7 +10,7 @@
   const byId = (name) => document.getElementById(name);
   const smoothing = byId("smoothing"), log = byId("log"), axis = byId("axis");
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const paper = window.matchMedia("print"); // narrower, and always light
+  const paper = window.matchMedia("print"); // always light
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
   let runs = [];
 
@@ -82,6 +82,15 @@
     plot.setAttribute("aria-label", `seconds per step of ${ranks.rows.length} ranks in ${ranks.steps.length} comparisons: ${ranks.text}`);
   };
 
+  // Plotly's drawings keep the width of the screen; on paper they are scaled as a whole, to a height
+  // that is known before: a browser counts its sheets first.
+  const scale = () => document.querySelectorAll(".plot .main-svg").forEach((svg) => {
+    const [width, height] = ["width", "height"].map((name) => svg.getAttribute(name));
+    svg.closest(".plot").style.setProperty("--ratio", `${width} / ${height}`);
+    if (paper.matches) svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    else svg.removeAttribute("viewBox");
+  });
+
   const figures = [...document.querySelectorAll(".chart[data-series]")];
   const draw = () => {
     const told = shownMarks().map((mark) => `; ${markName(mark)} at step ${mark.step}`).join("");
@@ -95,6 +104,7 @@
       plot.dataset.points = String(last.length);
     });
     drawRanks();
+    scale();
     const any = figures.some((figure) => !figure.hidden);
     document.querySelector(".controls").hidden = !any;
     byId("no-points").hidden = any;
@@ -142,6 +152,7 @@
   [smoothing, log, axis].forEach((control) => control.addEventListener("input", drawSoon));
   dark.addEventListener("change", draw);
   paper.addEventListener("change", draw);
+  window.addEventListener("resize", () => window.setTimeout(scale, 500)); // after Plotly's own
   const kept = byId("curve-data");
   if (kept) { runs = JSON.parse(kept.textContent); draw(); } else load().then(listen);
 })();
