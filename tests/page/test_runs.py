@@ -82,7 +82,7 @@ def test_a_step_shows_its_diff_file_and_line(server: PageServer, page: Page) -> 
     open_failed_run(server, page)
     page.get_by_role("link", name="a note").click()
     expect(page.get_by_label("diff")).to_contain_text("+hello")
-    expect(page.locator("main")).to_contain_text("site.yaml:5")
+    expect(page.locator("main")).to_contain_text("site.yaml:10")
 
 
 def test_a_checked_run_says_what_would_change(server: PageServer, page: Page) -> None:
