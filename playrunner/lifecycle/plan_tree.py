@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from playrunner.leftovers import Leftover
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.survey import FoundResource, Survey
 
@@ -29,6 +30,18 @@ def plan_tree(survey: Survey, resources: Sequence[FoundResource]) -> list[dict[s
         parent = parents.get(id(step))
         (nodes[id(parent)]["below"] if parent else roots).append(nodes[id(step)])
     return roots
+
+
+def add_others(tree: Sequence[dict[str, Any]], others: Sequence[Leftover]) -> None:
+    """Put the things of others below the network that they are in."""
+    for node in tree:
+        networks = {thing["id"] for thing in node["things"]}
+        node["others"] = [
+            {"thing": str(other), "id": other.id, "contents": other.contents, "why": other.why}
+            for other in others
+            if other.vpc and other.vpc in networks
+        ]
+        add_others(node["below"], others)
 
 
 def identifiers(resource: FoundResource) -> list[str]:

@@ -18,6 +18,7 @@ from playrunner.gcp.client import Gcp
 from playrunner.leftovers import Leftover
 from playrunner.leftovers.per_cloud import Client
 from playrunner.lifecycle.clouds_of_inventory import chosen_clouds, cloud_roles, clouds_of
+from playrunner.lifecycle.plan_tree import add_others
 from playrunner.lifecycle.status_and_delete import (
     DeletionSummary,
     confirmed,
@@ -36,10 +37,12 @@ LEFTOVERS = 7  # the exit code when something is left
 def tear_down(options: Options, with_kept: bool, also: Collection[str] = ()) -> int:
     """Delete everything of this inventory's cluster; 0 only when nothing is left. Things of others
     in its network stop it before anything is deleted, unless `also` names them."""
+    others: list[Leftover] = []
 
     def before(shared: RunState) -> int:
         cluster = shared.clouds.owner(Scope(shared.run_vars, "localhost")).cluster
-        return _stop_for_others(_of_others(shared, cluster, also), options)
+        others.extend(_of_others(shared, cluster, also))
+        return _stop_for_others(others, options)
 
     def then(shared: RunState, summary: DeletionSummary) -> int:
         cluster = shared.clouds.owner(Scope(shared.run_vars, "localhost")).cluster
@@ -65,7 +68,8 @@ def tear_down(options: Options, with_kept: bool, also: Collection[str] = ()) -> 
                 if full
                 else []
             )
-        return _print_leftovers(left, summary, options)
+        add_others(summary.tree, others)
+        return _print_leftovers(left, summary, options, others)
 
     roles = cloud_roles(chosen_clouds(options))
     return delete_roles(roles, options, "teardown", with_kept, then, before)
@@ -178,7 +182,12 @@ def sweep(
         raise StepFailed(str(refusal)) from None
 
 
-def _print_leftovers(found: Sequence[Leftover], summary: DeletionSummary, options: Options) -> int:
+def _print_leftovers(
+    found: Sequence[Leftover],
+    summary: DeletionSummary,
+    options: Options,
+    others: Sequence[Leftover] = (),
+) -> int:
     kept = [leftover for leftover in found if leftover.kept]
     left = [leftover for leftover in found if not leftover.kept]
     code = LEFTOVERS if left and not options.check else 0
@@ -191,6 +200,7 @@ def _print_leftovers(found: Sequence[Leftover], summary: DeletionSummary, option
                 **data,
                 "kept": [*data["kept"], *map(str, kept)],
                 "left": leftovers.as_data(left, time.time()),
+                "others": leftovers.as_data(others, time.time()),
                 "exit_code": code,
             }
         )

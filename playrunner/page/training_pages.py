@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -17,7 +18,7 @@ from playrunner.page.records.curves import curves
 from playrunner.page.records.network import read_network
 from playrunner.page.records.rank_log import log_lines, marks
 from playrunner.page.records.training_runs import TrainingRun, read_environment
-from playrunner.page.rendering import dollars, figure, span
+from playrunner.page.rendering import clock, dollars, figure, span
 from playrunner.page.reports import download, training_report
 from playrunner.page.site import Site, site_of
 from playrunner.page.verb_process import run_verb
@@ -65,7 +66,7 @@ def run_values(run: TrainingRun) -> dict[str, Any]:
         "facts": summary(run),
         "network": read_network(run.folder),
         "variables": read_environment(run.folder),
-        "marks": marks(run.folder),
+        "marks": marks(run.folder, run.hosts),
         "lines": lines,
         "ranks": ranks,
     }
@@ -80,6 +81,7 @@ def summary(run: TrainingRun) -> dict[str, str]:
         "loss": figure(run.last.get("loss")),
         "tokens/s": figure(run.last.get("tokens_per_second")),
         "time left": f"about {span(left)}" if left is not None else "-",
+        "ends": "-" if left is None else clock(time.time() + left)[:-3],
         "age": span(run.age),
         "cost": dollars(run.cost),
     }
@@ -111,10 +113,11 @@ def run_curves(run: TrainingRun) -> dict[str, Any]:
         "series": curves(metrics),
         "ranks": metrics.ranks.as_data(),
         "marks": [
-            *marks(run.folder),
+            *marks(run.folder, run.hosts),
             *(
                 {"step": step, "kind": "phase", "text": f"phase {phase}"}
                 for step, phase in metrics.phases
+                if len(metrics.phases) > 1  # one alone tells nothing
             ),
         ],
     }

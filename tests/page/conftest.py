@@ -13,6 +13,11 @@ from tests.support.page import PageServer, chromium, play, recorded_training
 expect.set_options(timeout=60_000)  # a busy machine is no failure
 HOSTILE = "<script>document.title = 'taken'</script><img src=x onerror=alert(1)>"
 PLAYBOOK = f"""
+- hosts: beside
+  gather_facts: false
+  tasks:
+    - name: a quiet step
+      command: "true"
 - hosts: localhost
   gather_facts: false
   tasks:
@@ -20,7 +25,7 @@ PLAYBOOK = f"""
       copy: {{dest: "{{{{ folder }}}}/note", content: "hello\\n"}}
     - name: hostile words
       command:
-        argv: [printf, "%s\\\\n", "{HOSTILE}"]
+        argv: [sh, -c, "sleep 0.7; printf '%s\\\\n' \\"$0\\"", "{HOSTILE}"]
     - name: the broken <b>step</b>
       command: sh -c "echo out of luck >&2; exit 3"
 """
@@ -40,7 +45,7 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
     playbook = folder / "site.yaml"
     playbook.write_text(PLAYBOOK)
     (folder / "inventory.yaml").write_text(
-        "all: {hosts: {localhost: {ansible_connection: local}}}\n"
+        "all: {hosts: {beside: {}, localhost: {}}, vars: {ansible_connection: local}}\n"
     )
     flags = (f"--inventory={folder / 'inventory.yaml'}", f"--extra-vars=folder={folder}")
     assert play(made, playbook, "--check", "--diff", *flags) == 0

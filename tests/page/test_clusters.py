@@ -39,8 +39,9 @@ def clusters(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iter
         yaml.safe_dump({"all": {**yaml.safe_load(NODES)["all"], "vars": variables}})
     )
     try:
-        made = invoke("network.create", f"--inventory={inventory}", state=state)
+        made = invoke("network.create", f"--inventory={inventory}", "--ttl=8h", state=state)
         assert made.code == 0, made.text
+        put_something_of_others_into_the_network(aws)
         words = (f"--inventory={inventory}", "--allow-actions", "--interval=0")
         with PageServer(state, *words) as server:
             page = server.opened(browser)
@@ -50,6 +51,18 @@ def clusters(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iter
         process.down(folder / "aws")
 
 
+def put_something_of_others_into_the_network(aws: PretendAws) -> None:
+    ec2 = aws.client("ec2")
+    mine = [{"Name": "tag:playrunner:cluster", "Values": ["drill"]}]
+    tags = [{"Key": "owner", "Value": "another team"}]
+    ec2.create_security_group(
+        GroupName="theirs <b>bold</b>",
+        Description="theirs",
+        VpcId=ec2.describe_vpcs(Filters=mine)["Vpcs"][0]["VpcId"],
+        TagSpecifications=[{"ResourceType": "security-group", "Tags": tags}],
+    )
+
+
 def asked(page: Page, title: str) -> None:
     page.get_by_role("link", name="Clusters and money").first.click()
     page.get_by_role("link", name=title, exact=True).click()
@@ -57,13 +70,19 @@ def asked(page: Page, title: str) -> None:
     expect(page.locator(".notice.bad")).to_have_count(0)
 
 
-def test_resources_are_listed_by_role_with_dollars_an_hour(clusters: Page) -> None:
+def test_resources_are_listed_by_role_with_age_owner_expiry_and_dollars(clusters: Page) -> None:
     asked(clusters, "Resources")
     network = clusters.get_by_role("region", name="Resources of network")
     gateway = network.get_by_role("row").filter(has_text="aws.nat_gateway").first
     expect(gateway).to_contain_text("$0.0450")
     expect(gateway).to_contain_text("there")
-    expect(clusters.locator(".facts")).to_contain_text("an hour")
+    titles = network.get_by_role("columnheader").all_inner_texts()
+    cells = dict(zip(titles, gateway.locator("th, td").all_inner_texts(), strict=True))
+    assert cells["owner"] and cells["expires"] > cells["since"] > "2020", cells
+    assert cells["so far"].startswith("$")
+    facts = clusters.locator(".facts")
+    expect(facts).to_contain_text("an hour")
+    expect(facts).to_contain_text("so far")
 
 
 def test_the_account_shows_each_stack_with_owner_and_dollars(clusters: Page) -> None:
@@ -71,6 +90,7 @@ def test_the_account_shows_each_stack_with_owner_and_dollars(clusters: Page) -> 
     expect(clusters.get_by_role("heading", name="drill")).to_contain_text("an hour")
     row = clusters.get_by_role("row").filter(has_text="ec2 nat gateway").first
     expect(row).to_contain_text("$0.0450")
+    expect(clusters.locator("main")).to_contain_text("nothing shows that we created it")
     clusters.set_viewport_size({"width": 400, "height": 800})
     assert no_overflow(clusters)
     clusters.set_viewport_size({"width": 1280, "height": 900})
@@ -82,6 +102,12 @@ def test_the_plan_of_a_teardown_is_a_tree_with_the_network_at_its_root(clusters:
     vpc = roots.filter(has_text="vpc-").first
     assert "subnet-" in vpc.locator("ul[role=group]").first.inner_text()
     assert roots.count() < clusters.get_by_role("treeitem").count()
+    theirs = vpc.locator("li.others")
+    expect(theirs).to_contain_text("of others")
+    expect(theirs).to_contain_text("theirs <b>bold</b>")
+    name = theirs.inner_text().partition("security group ")[2].split()[0]
+    expect(clusters.get_by_role("alert")).to_contain_text(f"--also {name}")
+    expect(clusters.get_by_text(name, exact=False)).to_have_count(2)  # it is listed once
 
 
 def test_a_node_is_put_aside_and_released_after_confirmations(clusters: Page) -> None:

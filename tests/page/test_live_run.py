@@ -51,6 +51,15 @@ def test_a_curve_moves_while_two_nodes_train_and_stop_is_confirmed_and_recorded(
         )
         expect(page.locator('[data-fact="state"]')).to_have_text("running")
         expect(page.locator("#ranks")).to_be_visible()  # ranks are compared each ten seconds
+        expect(page.locator('[data-fact="time left"]')).to_contain_text("about")
+        expect(page.locator('[data-fact="ends"]')).to_contain_text("20")
+        matrix = page.get_by_role("region", name="Network between nodes")
+        expect(matrix.locator("tbody tr")).to_have_count(2)
+        page.goto(f"{server.base}/clusters")
+        occupied = page.get_by_role("region", name="Nodes in use").locator("tbody tr")
+        expect(occupied).to_have_count(2)
+        expect(occupied.first).to_contain_text("moving")
+        page.goto(f"{server.base}/training/moving")
 
         page.get_by_role("link", name="Stop", exact=True).click()
         expect(page.get_by_role("heading", name="train.stop")).to_be_visible()
@@ -63,7 +72,13 @@ def test_a_curve_moves_while_two_nodes_train_and_stop_is_confirmed_and_recorded(
         assert site.processes("moving") == []
         page.goto(f"{server.base}/training/moving")
         expect(page.locator('[data-fact="state"]')).to_have_text("stopped")
-        expect(page.locator("#environment")).to_be_visible()
+        environment = page.locator("[aria-label=Environment] tbody tr")
+        assert all(row.locator("td").nth(1).text_content() for row in environment.all())
+        assert environment.count() > 0
+        page.get_by_role("link", name="Why?").click()
+        expect(page.locator("article h2").first).not_to_be_empty()
+        expect(page.locator(".notice.bad")).to_have_count(0)
+        page.goto(f"{server.base}/training/moving")
 
         def sizes() -> list[str]:
             page.reload()

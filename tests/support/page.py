@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.support.runner import REPOSITORY, start
 
 CHROMIUM = "/usr/bin/chromium"
+PAPER_WIDTH = 718  # A4 with usual margins
 PATIENCE_MS = 60_000.0  # a busy two-core machine
 
 
@@ -114,7 +115,11 @@ def recorded_training(state: Path, name: str, points: int, steps: int = 1000) ->
                 "loss": 2 + 4 / step,
                 "lr": 1e-3,
                 "tokens_per_second": 1000.0,
+                "memory_mib": 500.0,
+                "grad_norm": 1 + 1 / step,
                 "time": 1_790_000_000.0 + step,
+                **({"phase": "warm-up"} if step == 1 else {}),
+                **({"phase": "decay"} if step == points // 4 else {}),
             }
         )
         for step in range(1, points + 1)
@@ -125,7 +130,11 @@ def recorded_training(state: Path, name: str, points: int, steps: int = 1000) ->
     )
     (folder / "metrics.jsonl").write_text("\n".join([*lines, *compared]) + "\n")
     (folder / "ended.json").write_text(json.dumps({"state": "finished", "time": 1_790_003_600.0}))
-    (folder / "hosts" / "node1.log").write_text("[0] step 1/1000 loss 6\n[0] saving step 1\n")
+    (folder / "hosts" / "node1.log").write_text(
+        "[0] step 1/1000 loss 6\n[0] saving step 100\n[0] step 120/1000 loss 2\n"
+        "[node] 10:00:00 restart: 1 of 3 in 2 s after rank 1 ended with code 9\n"
+        "[0] checkpoint: resuming from step-00000100 in /x/checkpoints\n"
+    )
     (folder / "hosts" / "node2.log").write_text("[1] hello from rank one\n")
     return folder
 
@@ -144,3 +153,8 @@ def play(state: Path, file: Path, *words: str) -> int:
 
 def no_overflow(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
+
+
+def printed(page: Page) -> None:
+    """The page as a browser prints it, for a reader whose screen is dark."""
+    page.emulate_media(media="print", color_scheme="dark")

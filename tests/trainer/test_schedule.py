@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trainer.config import Checkpoint, Optimizer, Schedule, Train
-from trainer.optim.schedule import due, learning_rate
+from trainer.optim.schedule import due, learning_rate, phase
 from trainer.profile import read_profile
 
 
@@ -37,6 +37,18 @@ def test_linear_ends_at_nothing_and_cosine_never_falls_below_its_floor() -> None
     assert learning_rate(Train(steps=100), 100) == 0.0
     floor = Train(steps=100, schedule=Schedule(name="cosine", min_lr=1e-5))
     assert learning_rate(floor, 100) == 1e-5
+
+
+def test_each_step_belongs_to_a_phase_of_the_schedule() -> None:
+    train = Train(steps=100, schedule=Schedule(name="cosine", warmup_steps=10, decay_steps=50))
+    assert [phase(train, step) for step in (0, 9, 10, 49, 50)] == [
+        "warm-up",
+        "warm-up",
+        "decay",
+        "decay",
+        "floor",
+    ]
+    assert phase(Train(steps=100, schedule=Schedule(name="constant")), 99) == "constant"
 
 
 @pytest.mark.parametrize("name", ["linear", "cosine", "constant", "exponential", "log-warmup"])

@@ -26,7 +26,7 @@ from trainer.loop.guard import Guard
 from trainer.loop.log_styles import evaluated, resuming, saving
 from trainer.loop.metrics import Metrics
 from trainer.loop.stop_request import StopRequest
-from trainer.optim.schedule import due, last_step, learning_rate
+from trainer.optim.schedule import due, last_step, learning_rate, phase
 from trainer.strategies import strategy_of
 from trainer.strategies.session import Outcome
 
@@ -211,7 +211,8 @@ class Training:
             extra |= self.session.module.attention_extremes(batch)
         if self.metrics:
             lr = learning_rate(self.train, self.session.taken)
-            self.metrics.step(self.step, loss, lr, norm, self.processes.device, extra)
+            part = phase(self.train, max(0, self.session.taken - 1))
+            self.metrics.step(self.step, loss, lr, norm, self.processes.device, part, extra)
 
     def _read_losses(self) -> None:
         """Check the losses since the last check; in between the GPU is not waited for."""

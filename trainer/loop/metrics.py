@@ -41,6 +41,7 @@ class Metrics:
         self.bar = train.log.progress and train.log.style == "plain" and sys.stderr.isatty()
         self.begun = self.since = time.perf_counter()
         self.since_step, self.waited = resumed_at, 0.0
+        self.phase = ""
 
     def step(
         self,
@@ -49,9 +50,11 @@ class Metrics:
         lr: float,
         grad_norm: float | None,
         device: Any,
+        phase: str,
         extra: dict[str, float],
     ) -> None:
-        """Write one logged step; rates are means since the one before."""
+        """Write one logged step; rates are means since the one before. Where a phase of the
+        schedule begins, its name is written with the step."""
         now = time.perf_counter()
         steps = max(1, step - self.since_step)
         seconds = (now - self.since) / steps
@@ -68,7 +71,9 @@ class Metrics:
             "step_seconds": seconds,
             "time": time.time(),
             **extra,
+            **({"phase": phase} if phase != self.phase else {}),
         }
+        self.phase = phase
         self.since, self.since_step, self.waited = now, step, 0.0
         self.write(record)
         text = line(self.train, record, self.world_size)

@@ -10,12 +10,27 @@ from trainer.config import Train
 def learning_rate(train: Train, completed: int) -> float:
     """The rate in force after `completed` optimizer steps; the next step is taken with it."""
     peak, schedule = train.optimizer.lr, train.schedule
-    total = schedule.decay_steps or train.steps
-    warmup = schedule.warmup_steps or round(schedule.warmup_fraction * total)
+    warmup, total = _stretches(train)
     if completed < warmup:
         return peak * _warmup(schedule.name, completed, warmup)
     done = max(0, completed - warmup)
     return max(schedule.min_lr, peak * _decay(schedule.name, done, warmup, total))
+
+
+def phase(train: Train, completed: int) -> str:
+    """Which part of the schedule a step belongs to: warm-up, constant, decay or floor."""
+    warmup, total = _stretches(train)
+    if completed < warmup:
+        return "warm-up"
+    if train.schedule.name == "constant":
+        return "constant"
+    return "decay" if completed < total else "floor"
+
+
+def _stretches(train: Train) -> tuple[int, int]:
+    """Steps of the warm-up, and steps until the decay ends."""
+    total = train.schedule.decay_steps or train.steps
+    return train.schedule.warmup_steps or round(train.schedule.warmup_fraction * total), total
 
 
 def _warmup(name: str, completed: int, warmup: int) -> float:

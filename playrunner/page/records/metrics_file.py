@@ -85,9 +85,16 @@ class MetricsFile:
         for record in records:
             if "ranks" in record:
                 self.ranks.add(int(record["step"]), record["ranks"])
-            phase = record.get("phase")
-            if phase is not None and (not self.phases or self.phases[-1][1] != str(phase)[:80]):
-                self.phases.append((int(record["step"]), str(phase)[:80]))
+            phase = _phase(record.get("phase"))
+            if phase and (not self.phases or self.phases[-1][1] != phase):
+                self.phases.append((int(record["step"]), phase))
+
+
+def _phase(value: Any) -> str:
+    """Scripts log numbers, so that 2.0 is phase 2."""
+    if _is_number(value):
+        return f"{value:g}"
+    return value[:80] if isinstance(value, str) else ""
 
 
 def _parsed(lines: list[bytes]) -> list[Any]:

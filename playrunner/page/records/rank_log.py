@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from playrunner.text.safe_path import file_name
 
 MOST_BYTES = 16 << 20  # of each log's end
 MOST_LINES = 500
 MOST_WIDTH = 2000
 _LABEL = re.compile(r"^\[(\d+(?:-\d+)?|node)\] ")
-_STEP = re.compile(r"\bstep (\d+)/")
-_MARK = re.compile(
-    r"^\[(?:\d+|\d+-\d+|node)\] (?:\d\d:\d\d:\d\d )?((restart|guard|saving) ?:? ?.*)$"
+# As the styles of `train.log.style` write a step
+_STEP = re.compile(
+    r"\b(?:step (?=\d+/)|step=|Batch (?=\d+ Loss)|LOG .{0,40}\(\d+, "
+    r"|iteration: ?|iteration (?=\d+:))(\d+)"
 )
+_SAVED = re.compile(r"\bsaving step (\d+)")
+_RESUMED = re.compile(r"checkpoint: resuming from step-(\d+)")
+_MARK = re.compile(
+    r"^\[(?:\d+|\d+-\d+|node)\] (?:\d\d:\d\d:\d\d )?"
+    r"((restart|guard|saving|---saving|checkpoint: resuming) ?:? ?.*)$"
+)
+_KINDS = {"saving": "checkpoint", "---saving": "checkpoint", "checkpoint: resuming": "resumed"}
 
 
 @dataclass(frozen=True)
@@ -49,28 +60,34 @@ def log_lines(
     return list(found), sorted(filter(None, ranks), key=_rank_order)
 
 
-def marks(folder: Path) -> list[dict[str, str | int]]:
-    """Checkpoints, restarts and alerts of the guard, each at the step that was logged before."""
+def marks(folder: Path, hosts: Sequence[str] = ()) -> list[dict[str, str | int]]:
+    """Checkpoints, restarts, resumes and alerts of the guard in the log of the first host, each at
+    the step that it names or that was logged before."""
     found: list[dict[str, str | int]] = []
-    for host in hosts_of(folder)[:1]:
-        step = 0
-        for line in _tail(folder / "hosts" / f"{host}.log"):
-            if counted := _STEP.search(line):
-                step = int(counted[1][:12])
-            elif match := _MARK.match(line):
-                kind = "checkpoint" if match[2] == "saving" else match[2]
-                found.append({"step": step, "kind": kind, "text": match[1][:200]})
+    step = 0
+    for line in _tail(_first_log(folder, hosts)):
+        if exact := _SAVED.search(line) or _RESUMED.search(line) or _STEP.search(line):
+            step = int(exact[1][:12])
+        if match := _MARK.match(line):
+            kind = _KINDS.get(match[2], match[2])
+            found.append({"step": step, "kind": kind, "text": match[1][:200]})
     return found[-200:]
 
 
-def last_state(folder: Path) -> str:
+def last_state(folder: Path, hosts: Sequence[str] = ()) -> str:
     """The word with which the first node's supervisor ended, as its log has it."""
-    for host in hosts_of(folder)[:1]:
-        for line in reversed(list(_tail(folder / "hosts" / f"{host}.log", 4096))):
-            match = re.match(r"^\[node\] \d\d:\d\d:\d\d (finished|failed|stopped|lost)\b", line)
-            if match:
-                return match[1]
+    for line in reversed(_tail(_first_log(folder, hosts), 4096)):
+        match = re.match(r"^\[node\] \d\d:\d\d:\d\d (finished|failed|stopped|lost)\b", line)
+        if match:
+            return match[1]
     return ""
+
+
+def _first_log(folder: Path, hosts: Sequence[str]) -> Path:
+    """The log of rank 0's host, which a run's nodes begin with."""
+    recorded = hosts_of(folder)
+    named = [file_name(host) for host in hosts[:1] if file_name(host) in recorded]
+    return folder / "hosts" / f"{(named or recorded or [''])[0]}.log"
 
 
 def _tail(path: Path, most: int = MOST_BYTES) -> list[str]:

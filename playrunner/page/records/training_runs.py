@@ -66,8 +66,7 @@ class TrainingRun:
 
     @property
     def hosts(self) -> list[str]:
-        nodes = self.job.get("nodes") or ()
-        return [str(node.get("host", "")) for node in nodes if isinstance(node, dict)]
+        return _hosts(self.job)
 
     @property
     def goes_on(self) -> bool:
@@ -157,7 +156,7 @@ class TrainingRuns:
             record.folder,
             self._figures_of(path),
             lambda: self._metrics_of(path),
-            state or _state(record),
+            state or _state(record, job),
             _number(ending.get("time")) or None,
             reason,
             sizes,
@@ -174,13 +173,18 @@ def read_environment(folder: Path) -> list[dict[str, Any]]:
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
-def _state(record: Record) -> str:
+def _state(record: Record, job: dict[str, Any]) -> str:
     """Where nothing tells how it ended, its files may."""
-    ended = last_state(record.folder)
+    ended = last_state(record.folder, _hosts(job))
     if ended in ENDED:
         return ended
     newest = max(_stat(record.folder / name, "st_mtime") for name in ("metrics.jsonl", "run.json"))
     return "running" if time.time() - newest < FRESH_SECONDS else "unknown"
+
+
+def _hosts(job: dict[str, Any]) -> list[str]:
+    nodes = job.get("nodes") or ()
+    return [str(node.get("host", "")) for node in nodes if isinstance(node, dict)]
 
 
 def _stat(path: Path, name: str) -> float:

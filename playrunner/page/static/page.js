@@ -10,6 +10,7 @@
   const byId = (name) => document.getElementById(name);
   const smoothing = byId("smoothing"), log = byId("log"), axis = byId("axis");
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const paper = window.matchMedia("print"); // always light
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
   let runs = [];
 
@@ -23,6 +24,9 @@
     });
   };
 
+  // Plotly takes some tags in its texts for markup, links among them
+  const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;");
+
   const positions = (points) =>
     axis.value === "t" ? points.t.map((at) => (at === null ? null : new Date(at * 1000))) : points.x;
 
@@ -31,18 +35,20 @@
       const points = run.series[each], weight = part ? 0 : Number(smoothing.value);
       const colour = palette[number % palette.length], x = positions(points);
       const line = { color: colour, width: 2, dash: part ? "dot" : dashes[Math.floor(number / palette.length) % 4] };
-      const label = part ? `${run.name} (evaluation)` : run.name;
+      const label = plain(part ? `${run.name} (evaluation)` : run.name);
       const drawn = { x, y: smoothed(points.y, weight), name: label, mode: points.x.length > 1 ? "lines" : "lines+markers", line };
       const raw = { x, y: points.y, name: label, mode: "lines", opacity: 0.25, hoverinfo: "skip", showlegend: false, line: { ...line, width: 1 } };
       return weight ? [raw, drawn] : [drawn];
     }));
 
+  const shownMarks = () =>
+    runs.length !== 1 || axis.value === "t" ? [] : runs[0].marks.filter((mark) => mark.kind !== "checkpoint").slice(-20);
+  const markName = (mark) => (mark.kind === "phase" ? mark.text : mark.kind);
   const marked = () => {
-    if (runs.length !== 1 || axis.value === "t") return { shapes: [], annotations: [] };
-    const shown = runs[0].marks.filter((mark) => mark.kind !== "checkpoint").slice(-20);
+    const shown = shownMarks();
     return {
       shapes: shown.map((mark) => ({ type: "line", x0: mark.step, x1: mark.step, yref: "paper", y0: 0, y1: 1, line: { width: 1, dash: "dash", color: mark.kind === "phase" ? "#999999" : "#d55e00" } })),
-      annotations: shown.map((mark) => ({ x: mark.step, yref: "paper", y: 1, text: mark.kind, showarrow: false, font: { size: 10 }, textangle: -90, xanchor: "right", yanchor: "top" })),
+      annotations: shown.map((mark) => ({ x: mark.step, yref: "paper", y: 1, text: plain(markName(mark)), showarrow: false, font: { size: 10 }, textangle: -90, xanchor: "right", yanchor: "top" })),
     };
   };
 
@@ -76,18 +82,29 @@
     plot.setAttribute("aria-label", `seconds per step of ${ranks.rows.length} ranks in ${ranks.steps.length} comparisons: ${ranks.text}`);
   };
 
+  // Plotly's drawings keep the width of the screen; on paper they are scaled as a whole, to a height
+  // that is known before: a browser counts its sheets first.
+  const scale = () => document.querySelectorAll(".plot .main-svg").forEach((svg) => {
+    const [width, height] = ["width", "height"].map((name) => svg.getAttribute(name));
+    svg.closest(".plot").style.setProperty("--ratio", `${width} / ${height}`);
+    if (paper.matches) svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    else svg.removeAttribute("viewBox");
+  });
+
   const figures = [...document.querySelectorAll(".chart[data-series]")];
   const draw = () => {
+    const told = shownMarks().map((mark) => `; ${markName(mark)} at step ${mark.step}`).join("");
     figures.forEach((figure) => {
       const data = traces(figure.dataset.series), plot = figure.querySelector(".plot");
       figure.hidden = !data.length;
       if (!data.length) return;
       Plotly.react(plot, data, layout(figure.dataset.series), { responsive: true, displaylogo: false, displayModeBar: false });
       const last = data[data.length - 1].y;
-      plot.setAttribute("aria-label", `${figure.querySelector("figcaption").textContent}: ${last.length} points, from ${last[0]} to ${last[last.length - 1]}`);
+      plot.setAttribute("aria-label", `${figure.querySelector("figcaption").textContent}: ${last.length} points, from ${last[0]} to ${last[last.length - 1]}${told}`);
       plot.dataset.points = String(last.length);
     });
     drawRanks();
+    scale();
     const any = figures.some((figure) => !figure.hidden);
     document.querySelector(".controls").hidden = !any;
     byId("no-points").hidden = any;
@@ -134,6 +151,8 @@
 
   [smoothing, log, axis].forEach((control) => control.addEventListener("input", drawSoon));
   dark.addEventListener("change", draw);
+  paper.addEventListener("change", draw);
+  window.addEventListener("resize", () => window.setTimeout(scale, 500)); // after Plotly's own
   const kept = byId("curve-data");
   if (kept) { runs = JSON.parse(kept.textContent); draw(); } else load().then(listen);
 })();
