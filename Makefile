@@ -21,7 +21,7 @@ LAUNCH ?= tests/launch/end_to_end tests/roles/test_gcp_training.py
 # What holds for any API server, and is asked of a real one, too.
 KUBE ?= tests/sandbox/kube/test_conformance.py tests/modules/k8s tests/kube
 
-.PHONY: quickstart test test-coverage test-differential test-ansible test-trainer test-launch test-cloud test-images test-cluster test-kube test-page fuzz drills lint bench bench-launch \
+.PHONY: quickstart test test-coverage test-differential test-ansible test-trainer test-launch test-cloud test-images test-cluster test-kube test-page rehearsals fuzz drills lint bench bench-launch \
   bench-trainer bench-aws bench-kube bench-page page-picture kube-assets trainer-ready packages kube-packages image-packages page-packages clean
 
 quickstart: $(TRAINS) packages  ## set up, and train GPT-2 with DeepSpeed ZeRO-1 on two SSH nodes of this machine
@@ -51,6 +51,9 @@ test-kube: $(READY) packages kube-packages  ## the Kubernetes suite once more, o
 
 test-page: $(READY) $(TRAINS) packages page-packages  ## the page in a real Chromium, with a run on two nodes
 	$(RUN) pytest tests/page
+
+rehearsals: $(TRAINER_READY) $(AWS_CLI) packages kube-packages  ## every guide whole with its own profile, a quarter of an hour; STORIES="gke eks-gpu" takes some
+	$(RUN) tests.rehearsals $(STORIES)
 
 fuzz: $(READY)  ## mutated files, replies and answers on every surface; FUZZ_INPUTS=200000 takes hours, FUZZ_SEED=7 starts elsewhere
 	FUZZ_INPUTS=$(FUZZ_INPUTS) $(RUN) pytest -q -n 2 tests/fuzz $(if $(FUZZ_SEED),--hypothesis-seed $(FUZZ_SEED))

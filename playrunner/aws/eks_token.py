@@ -31,6 +31,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--cluster", required=True, help="the cluster's name")
     parser.add_argument("--region", required=True, help="the cluster's region")
     parser.add_argument("--profile", default=None, help="the AWS profile to use")
+    parser.add_argument("--credentials-file", default="", help="instead of ~/.aws/credentials")
     given = parser.parse_args(words)
     # botocore is boto3's inner half, and quicker to load.
     try:
@@ -41,7 +42,10 @@ def main(words: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return error.exit_code
     try:
-        made = token(Session(profile=given.profile), given.cluster, given.region)
+        session = Session(profile=given.profile)
+        if given.credentials_file:
+            session.set_config_variable("credentials_file", given.credentials_file)
+        made = token(session, given.cluster, given.region)
     except BotoCoreError as error:
         print(
             f"no token for {given.cluster}: {error}; log in to AWS, or set AWS_PROFILE",

@@ -41,6 +41,9 @@ class Kubeconfig(KubeContext):
     def desired(self, ctx: Context, current: State | None) -> State:
         words = ["--cluster", self.cluster, "--region", self._region(ctx)]
         words += ["--profile", self.profile] if self.profile else []
+        # A profile that only the inventory's own file of credentials has is not found otherwise.
+        credentials = ctx.aws.account_session.settings.credentials_file
+        words += ["--credentials-file", credentials] if credentials else []
         return self.declared(self.endpoint, self.certificate_authority, words, self.namespace)
 
 

@@ -118,6 +118,8 @@ class NfsVolume(KubeModule):
         home = self.service_namespace or self._home(ctx)
         service = ctx.kube.get(SERVICES, home, self.service)
         address = str(((service or {}).get("spec") or {}).get("clusterIP") or "")
+        if service is None and ctx.check:  # the step before would make it
+            return f"the address of Service {home}/{self.service}"
         if address in ("", "None"):
             raise Failed(
                 f"the Service {home}/{self.service} of the NFS server"

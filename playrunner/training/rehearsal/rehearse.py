@@ -32,7 +32,11 @@ class Done:
     stage: Stage
     code: int
     seconds: float
-    reason: str = ""
+    changed: tuple[str, ...] = ()  # steps of a second run that should have had nothing to do
+
+    @property
+    def reason(self) -> str:
+        return f"changed again: {', '.join(self.changed)}" if self.changed else ""
 
 
 def list_stories(options: Options) -> int:
@@ -130,8 +134,8 @@ def _run(stage: Stage, options: Options) -> Done:
     ) as process:
         output = _followed(process, stage, options.json) if captured else ""
         code = process.wait()
-    reason = _changes(output) if stage.unchanged and not code else ""
-    return Done(stage, code or NOT_UNCHANGED * bool(reason), time.monotonic() - started, reason)
+    changed = changed_steps(output) if stage.unchanged and not code else ()
+    return Done(stage, code or NOT_UNCHANGED * bool(changed), time.monotonic() - started, changed)
 
 
 def _followed(process: subprocess.Popen[str], stage: Stage, quiet: bool) -> str:
@@ -145,11 +149,11 @@ def _followed(process: subprocess.Popen[str], stage: Stage, quiet: bool) -> str:
                 print(f"{stage.name}: still running after {seconds:.0f}s", flush=True)
 
 
-def _changes(output: str) -> str:
-    """The steps of a second run that changed something; empty if there are none."""
+def changed_steps(output: str) -> tuple[str, ...]:
+    """The steps of a run that changed something, by its --json."""
     results = json.loads(output or "{}").get("results", [])
     changed = [each["step"] for each in results if each.get("status") == "changed"]
-    return f"changed again: {', '.join(dict.fromkeys(changed))}" if changed else ""
+    return tuple(dict.fromkeys(changed))
 
 
 def _described(
@@ -169,6 +173,7 @@ def _described(
                     {
                         "exit_code": ran[stage.name].code,
                         "seconds": round(ran[stage.name].seconds, 1),
+                        "changed": list(ran[stage.name].changed),
                         "reason": ran[stage.name].reason,
                     }
                     if stage.name in ran

@@ -1,7 +1,8 @@
 """The playbooks that tell a whole story: everything is made, it trains, a second run has nothing to
 train, and nothing is left.
 
-The story on CPU machines is in test_rehearse.py, with its guide's own profile.
+The stories on CPU machines and on Trainium are in test_rehearse.py, with their guides' own
+profiles.
 
 One sandbox is shared: each test leaves its cloud and its cluster as it found them.
 """
@@ -75,7 +76,6 @@ def teller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Teller]:
     ("playbook", "inventory", "run"),
     [
         ("train-on-eks-gpu", "eks-gpu", "gpt2-elastic-smoke"),
-        ("train-on-eks-trainium", "eks-trainium", "bert-large-smoke"),
         ("train-on-eks-llama", "eks-llama", "llama2-7b-smoke"),
     ],
 )

@@ -121,14 +121,10 @@ def test_a_file_that_another_program_writes_is_waited_for_and_then_named(
 def test_the_command_in_it_makes_a_token_from_anywhere(
     stage: AwsStage, file: Path, tmp_path: Path
 ) -> None:
-    stage.play([context(file)])
+    stage.play([context(file, profile="sandbox")])
+    secret = stage.aws.up.secret_access_key
     command = yaml.safe_load(file.read_text())["users"][0]["user"]["exec"]
-    secret = "an-example-secret-for-this-test-only"
-    keys = {
-        "AWS_ACCESS_KEY_ID": "AKIAEXAMPLE",
-        "AWS_SECRET_ACCESS_KEY": secret,
-        "AWS_EC2_METADATA_DISABLED": "true",
-    }
+    keys = {"AWS_EC2_METADATA_DISABLED": "true"}
     told = {one["name"]: one["value"] for one in command["env"]}
     ran = subprocess.run(
         [command["command"], *command["args"]],
