@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from playrunner.errors import BadInput, StepFailed
 from playrunner.ssh.connection import Channel
@@ -16,6 +16,12 @@ from playrunner.text.documents import json_object
 RESULT, SEND = "result ", "send "  # how lines of the program begin
 _PIECE = 1 << 18
 _MOST_LINE = 1 << 16
+
+
+class Sender(Protocol):
+    """What answers the requests of the program at the other end."""
+
+    def answer(self, request: dict[str, Any], channel: Channel) -> None: ...
 
 
 class Folder:
@@ -60,7 +66,7 @@ class Folder:
 
 
 def follow(
-    channel: Channel, folder: Folder | None, say: Callable[[str], None]
+    channel: Channel, folder: Sender | None, say: Callable[[str], None]
 ) -> tuple[dict[str, Any], str]:
     """To the program's end: its result, and why it failed ("" if it did not)."""
     result: dict[str, Any] = {}

@@ -22,6 +22,8 @@ def with_data(
     job: ClusterJob, session: ClusterSession, options: Options, say: Callable[[str], None]
 ) -> ClusterJob:
     """The job with the path at which its data is; data that is missing is refused by name."""
+    if job.profile.script:
+        return job  # only the script knows what it reads
     settings = job.settings
     base = settings.mount if settings.claim else ""
     paths = candidates(job.profile, base, lambda name: value_of(session.scope, name, None))

@@ -29,15 +29,15 @@ from playrunner.training.kube.runs.bad_nodes import BadNodes
 from playrunner.training.kube.runs.follow import Follower
 from playrunner.training.kube.runs.give_up import GiveUpPolicy
 from playrunner.training.kube.runs.run_view import ClusterRun, find
+from playrunner.training.kube.script import copy_script, script_files
 from playrunner.training.kube.session import ClusterSession, open_session
-from playrunner.training.launchers import SSH_LAUNCHERS, listed
 from playrunner.training.netcheck.errors import GateClosed
-from playrunner.training.request import Request, check_name, read_request, run_name
+from playrunner.training.request import Request, check_name, default_name, read_request
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.remembered import used_inventory
 from playrunner.training.runs.states import CANCELLED
 from playrunner.training.screen.screen import LiveLine
-from trainer.config import Profile
+from playrunner.training.script_code import ScriptCode
 
 
 def launch(request: Request, options: Options, launcher: str) -> int:
@@ -48,25 +48,17 @@ def launch(request: Request, options: Options, launcher: str) -> int:
     )
 
 
-def _refuse_what_hosts_can(request: Request, profile: Profile, launcher: str) -> None:
-    if profile.script:
-        raise BadInput(
-            f"script {profile.script}: scripts of one's own run on hosts over SSH (--launcher"
-            f" {listed(SSH_LAUNCHERS)}), not yet by {launcher} on a cluster"
-        )
+def _launch(request: Request, options: Options, launcher: str) -> int:
+    profile = read_request(request)
     if request.stage_only:
         raise BadInput(
             "--stage-only is for hosts: on a cluster code and profile travel with the job; --check"
             " --diff shows it"
         )
-
-
-def _launch(request: Request, options: Options, launcher: str) -> int:
-    profile = read_request(request)
-    _refuse_what_hosts_can(request, profile, launcher)
     line = LiveLine(profile.train.steps, quiet=options.json)
     session = open_session(options)
-    name = check_name(request.name or run_name(request.profile))
+    name = check_name(request.name or default_name(request))
+    code_files = script_files(profile, session.settings)
     existing = next(iter(find(session.kube, session.settings.namespace, name)), None)
     if existing and _goes_on(existing, request, profile.train.steps, line, session):
         if options.json:
@@ -86,9 +78,7 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
     job = with_data(job, session, options, line.say)
     job = with_gate(_with_notes_said(job, line), session, request.gate, line.say)
     if not options.check:
-        if existing:
-            _make_way(existing, session, options, line)
-        sweep(session, name, options)
+        _make_ready(job, existing, code_files, session, options, line)
     if job.share.device == "neuron" and not options.check:
         hold(session.kube, job.settings.namespace, job.settings.cacheset, job.run_id)
     code = submit(job, session, options)
@@ -113,6 +103,22 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
     if request.detach:
         return _say_detached(run, line, options)
     return follow(run, session, record, line, options)
+
+
+def _make_ready(
+    job: ClusterJob,
+    existing: ClusterRun | None,
+    code_files: ScriptCode | None,
+    session: ClusterSession,
+    options: Options,
+    line: LiveLine,
+) -> None:
+    """Nothing of an earlier attempt is left, and the script's files are on the claim."""
+    if existing:
+        _make_way(existing, session, options, line)
+    sweep(session, job.name, options)
+    if code_files:
+        copy_script(job, code_files, session, options, line.say)
 
 
 def _with_notes_said(job: ClusterJob, line: LiveLine) -> ClusterJob:

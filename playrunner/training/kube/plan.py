@@ -29,8 +29,8 @@ from playrunner.training.request import (
     LaunchRefused,
     Request,
     check_name,
+    default_name,
     refuse,
-    run_name,
     wanted_nodes,
 )
 from trainer import errors as trainer_errors
@@ -51,10 +51,10 @@ def plan(
 ) -> ClusterJob:
     """The job that flags, profile, inventory and nodes make together; what cannot work is refused
     here, with the numbers."""
-    name = check_name(request.name or run_name(request.profile))
+    name = check_name(request.name or default_name(request))
     kind = KINDS[launcher]
     settings = replace(
-        session.settings, cacheset=session.settings.cacheset or run_name(request.profile)
+        session.settings, cacheset=session.settings.cacheset or default_name(request)
     )
     if not settings.image:
         raise BadInput(
@@ -249,6 +249,8 @@ def _insisted(request: Request, profile: Profile) -> int:
 
 def _check(job: ClusterJob) -> None:
     """An elastic job must hold on every number of nodes that it may have."""
+    if job.profile.script:
+        return  # its settings are its own
     least, most = job.elastic or (job.nodes, job.nodes)
     for nodes in (job.nodes, *range(least, most + 1)):
         try:

@@ -68,6 +68,11 @@ class ClusterJob:
         return f"{self.folder}/output"
 
     @property
+    def work(self) -> str:
+        """Where a script of the user's own runs; all pods see it."""
+        return f"{self.folder}/work"
+
+    @property
     def grace_seconds(self) -> int:
         return round(self.profile.train.checkpoint.grace_seconds + GRACE_BEYOND_SAVING)
 
@@ -78,6 +83,7 @@ class ClusterJob:
             "run_id": self.run_id,
             "profile": self.profile_name,
             "launcher": self.launcher,
+            "script": self.profile.script,
             "namespace": self.settings.namespace,
             "world_size": self.world_size,
             "replicas": self.nodes,
