@@ -26,6 +26,8 @@ class Request:
     replace: bool = False
     gate: bool = True
     stage_only: bool = False
+    data: str = ""  # a path of this machine or an address, staged before the launch
+    secrets: tuple[str, ...] = ()  # NAME, or NAME=FILE: where their values come from
     avoid: tuple[str, ...] = ()  # nodes of a cluster that a network check found bad
 
     def on_fewer(self, nodes: int) -> Request:

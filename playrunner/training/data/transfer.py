@@ -25,11 +25,13 @@ class Sender(Protocol):
 
 
 class Folder:
-    """The files of a folder, as they were when it was listed."""
+    """The files of a folder, or one file, as they were when they were listed."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path.parent if path.is_file() else path
         self.files: dict[str, os.stat_result] = {}
+        if path.is_file():
+            self.files[path.name] = path.stat()
         for above, folders, names in os.walk(path):
             folders.sort()
             for name in sorted(names):

@@ -14,9 +14,11 @@ from playrunner.output.json_output import print_json
 from playrunner.playbook.playbook import role_play
 from playrunner.project import program
 from playrunner.run.run import run_plays
+from playrunner.training.data.at_launch import launch_data, reading_data
+from playrunner.training.data.request import StageRequest
 from playrunner.training.environment.compiler import as_json
 from playrunner.training.kube.conclusion import conclude
-from playrunner.training.kube.data import with_data
+from playrunner.training.kube.data import bring_data, with_data
 from playrunner.training.kube.ending import end, sweep
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.job_spec.render import variables
@@ -31,8 +33,9 @@ from playrunner.training.kube.runs.give_up import GiveUpPolicy
 from playrunner.training.kube.runs.run_view import ClusterRun, find
 from playrunner.training.kube.script import copy_script, script_files
 from playrunner.training.kube.session import ClusterSession, open_session
+from playrunner.training.kube.stage import claim_problems
 from playrunner.training.netcheck.errors import GateClosed
-from playrunner.training.request import Request, check_name, default_name, read_request
+from playrunner.training.request import Request, check_name, default_name, read_request, refuse
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.remembered import used_inventory
 from playrunner.training.runs.states import CANCELLED
@@ -49,14 +52,18 @@ def launch(request: Request, options: Options, launcher: str) -> int:
 
 
 def _launch(request: Request, options: Options, launcher: str) -> int:
-    profile = read_request(request)
     if request.stage_only:
         raise BadInput(
             "--stage-only is for hosts: on a cluster code and profile travel with the job; --check"
             " --diff shows it"
         )
-    line = LiveLine(profile.train.steps, quiet=options.json)
+    data = launch_data(request)
     session = open_session(options)
+    if data:
+        refuse(claim_problems(session), "data")
+    request = reading_data(request, data, session.settings.mount)
+    profile = read_request(request)
+    line = LiveLine(profile.train.steps, quiet=options.json)
     name = check_name(request.name or default_name(request))
     code_files = script_files(profile, session.settings)
     existing = next(iter(find(session.kube, session.settings.namespace, name)), None)
@@ -75,7 +82,7 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
     if not options.check:
         quarantine.release_expired(session.kube)
     job = plan(request, profile, session, launcher, replacing=existing.run_id if existing else "")
-    job = with_data(job, session, options, line.say)
+    job = _with_data(job, data, session, options, line)
     job = with_gate(_with_notes_said(job, line), session, request.gate, line.say)
     if not options.check:
         _make_ready(job, existing, code_files, session, options, line)
@@ -103,6 +110,19 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
     if request.detach:
         return _say_detached(run, line, options)
     return follow(run, session, record, line, options)
+
+
+def _with_data(
+    job: ClusterJob,
+    data: StageRequest | None,
+    session: ClusterSession,
+    options: Options,
+    line: LiveLine,
+) -> ClusterJob:
+    if data is None:
+        return with_data(job, session, options, line.say)
+    bring_data(data, session, options, line.say)
+    return job
 
 
 def _make_ready(

@@ -15,6 +15,7 @@ from playrunner.training.environment.compiler import compile_environment
 from playrunner.training.environment.conflicts import conflicting_settings
 from playrunner.training.environment.machine_facts import MachineFacts
 from playrunner.training.environment.variable import Variable
+from playrunner.training.given_secrets import with_secrets
 from playrunner.training.kube.job_spec.dry_run import try_pod
 from playrunner.training.kube.job_spec.job import ClusterJob, Share, elastic_bounds
 from playrunner.training.kube.job_spec.names import new_id
@@ -98,13 +99,15 @@ def plan(
         overrides=request.overrides,
         detached=request.detach,
         avoid=request.avoid,
+        secrets=request.secrets,
     )
     _check(job)
     job, troubles = with_queue(session.kube, job, kind)
     refuse(troubles, "queue")
     if kind.gang:
         refuse(_queue(session.kube, job), "queue")
-    job = replace(job, environment=(*environment_of(job, session.environment), *_rehearsal(job)))
+    environment = with_secrets(environment_of(job, session.environment), job.secrets)
+    job = replace(job, environment=(*environment, *_rehearsal(job)))
     return try_pod(session.kube, job, bool(replacing))
 
 

@@ -18,6 +18,7 @@ from playrunner.project import program
 from playrunner.run.run import run_plays
 from playrunner.ssh.fleet import Fleet
 from playrunner.text.written import Plain
+from playrunner.training.data.at_launch import launch_data, reading_data
 from playrunner.training.environment.compiler import as_json
 from playrunner.training.environment.variable import Variable
 from playrunner.training.netcheck.errors import GateClosed
@@ -36,16 +37,17 @@ from playrunner.training.screen.screen import LiveLine
 from playrunner.training.ssh import preflight
 from playrunner.training.ssh.before_launch import goes_on, left_elsewhere
 from playrunner.training.ssh.conclusion import conclude
-from playrunner.training.ssh.data import with_data
+from playrunner.training.ssh.data import bring_data, with_data
 from playrunner.training.ssh.follow import Follower
 from playrunner.training.ssh.job import LEASE_SECONDS, Job
 from playrunner.training.ssh.listener import RecordingListener
-from playrunner.training.ssh.nodes.hosts import open_fleet
+from playrunner.training.ssh.nodes.hosts import open_fleet, root_of, usable_hosts
 from playrunner.training.ssh.nodes.pool import host_pool
 from playrunner.training.ssh.nodes.sandbox_fit import fitted
 from playrunner.training.ssh.plan import environment_of, plan
 from playrunner.training.ssh.run_view import find_run
 from playrunner.training.ssh.script import script_steps
+from playrunner.training.ssh.stage import data_folder
 from playrunner.training.ssh.steps import steps_for
 from playrunner.training.ssh.stop import stop_run
 from trainer.netcheck.findings import Expected
@@ -71,9 +73,14 @@ def launch(request: Request, options: Options) -> int:
 
 
 def _launch(request: Request, options: Options) -> int:
+    data = launch_data(request)
     profile = read_request(request)
     line = LiveLine(profile.train.steps, quiet=options.json)
     with open_fleet(options, wanted_nodes(request, profile)) as fleet:
+        if data:
+            base = data_folder(root_of(fleet, usable_hosts(fleet, options)[0]))
+            request = reading_data(request, data, base)
+            profile = read_request(request)
         job = plan(request, profile, fleet, options)
         facts = preflight.look(fleet, job)
         request, job = fitted(request, job, facts, fleet, options, line)
@@ -88,7 +95,10 @@ def _launch(request: Request, options: Options) -> int:
         refuse(preflight.complaints(job, facts, time.time()), "preflight")
         if not existing:
             refuse(left_elsewhere(job, facts, fleet), "preflight")
-        job = job if job.profile.script else with_data(job, fleet, options, line.say)
+        if data:
+            bring_data(data, job, fleet, options, line)
+        elif not job.profile.script:
+            job = with_data(job, fleet, options, line.say)
         environment = environment_of(job, fleet, facts)
         # Nothing that runs is touched before all that could refuse the launch has been looked at.
         if existing and existing.state in ("running", "stopping") and not options.check:

@@ -14,9 +14,14 @@ from playrunner.training.verbs.scripts import (
     words_after_dashes,
 )
 
+_SECRET: tuple[list[str], str] = (
+    [],
+    "NAME, a variable of this shell, or NAME=FILE: only the ranks get its value; may be repeated",
+)
+
 
 @verb(
-    flags=LAUNCH,
+    flags={**LAUNCH, "secret": _SECRET},
     help={
         "profile": "a profile of trainer/profiles, or a YAML file",
         "script": (
@@ -33,6 +38,10 @@ from playrunner.training.verbs.scripts import (
         ),
         "replace": "stop a running run of the same name first; continue a finished one",
         "gate": "check the network before training (--no-gate skips the check)",
+        "data": (
+            "a file or folder of this machine, s3://, gs:// or hf://: copied where the ranks read"
+            " it before the launch; a script finds it at $DATA_DIR"
+        ),
         "stage-only": "check every node and copy all files, but start nothing",
     },
 )
@@ -48,17 +57,32 @@ def launch(
     gate: bool = True,
     stage_only: bool = False,
     script: str = "",
+    data: str = "",
 ) -> int:
     """Start a training run from a profile, or of a script of your own, and follow it
     (idempotent)."""
     from playrunner.training.backend import choose_backend, chosen_launcher
+    from playrunner.training.given_secrets import secret_sources
     from playrunner.training.request import Request
 
     settings = (*script_settings(script, words_after_dashes()), *flags.pop("set"))
+    secrets = secret_sources(flags.pop("secret"))
     profile = whole_path(profile)
     options = options_from(flags)
     chosen = chosen_launcher(options, launcher, profile, settings)
-    request = Request(profile, name, nodes, settings, chosen, detach, replace, gate, stage_only)
+    request = Request(
+        profile,
+        name,
+        nodes,
+        settings,
+        chosen,
+        detach,
+        replace,
+        gate,
+        stage_only,
+        data=data,
+        secrets=secrets,
+    )
     return choose_backend(options, launcher=chosen).launch(request)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,16 @@ from tests.support import runner
 from tests.support.launch.site import PATIENCE_SECONDS, Site
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
+
+SMALL = """
+import os, sys
+from playrunner import metrics
+rows = open(sys.argv[1].removeprefix("--data=")).read()
+assert rows == "one\\ntwo\\n", rows
+# Backwards: their values are looked for in all files afterwards
+assert os.environ["HUB_PASS"][::-1] + os.environ["OTHER"][::-1] == "llehs-eht-foelif-a-fo"
+metrics.log(1, loss=2.5)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -121,10 +132,33 @@ def test_one_changed_file_is_all_that_travels_and_a_wrong_argument_is_not_tried_
     store = site.shared / "code" / "files"
     before = {path.name for path in store.iterdir()}
     # Done before its node has joined
-    (project / "small.py").write_text("from playrunner import metrics\nmetrics.log(1, loss=2.5)\n")
-    ended = _launch(site, project / "small.py", "small", "--launcher", "direct", "--no-gate")
+    (project / "small.py").write_text(SMALL)
+    rows, token = project.parent / "rows.txt", project.parent / "token"
+    rows.write_text("one\ntwo\n")
+    token.write_text("of-a-file\n")
+    ended = runner.finish(
+        site.start(
+            *("train.launch", "--script", project / "small.py", "--name", "small", "--nodes", 2),
+            *("--launcher", "direct", "--no-gate", "--data", rows, "--secret", "HUB_PASS"),
+            *("--secret", f"OTHER={token}", "--", "--data=$DATA_DIR"),
+            HUB_PASS="of-the-shell",
+        ),
+        PATIENCE_SECONDS,
+    )
     assert ended.code == 0, ended.text
     assert site.losses("small") == {1: 2.5}
+    assert "data copied: 0.0 MB on 2 nodes" in ended.err
+    kept = subprocess.run(
+        ["grep", "-rlE", "of-the-shell|of-a-file", site.state],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert kept.stdout == "", "no file of a node or of this machine has a secret's value"
+    missing = site.invoke("train.launch", "--script", project / "small.py", "--secret", "HUB_PASS")
+    assert missing.code == 5 and "HUB_PASS: it is not set in this shell" in missing.err
+    absent = site.invoke("train.launch", "--script", project / "small.py", "--data", "nowhere")
+    assert absent.code == 5 and "--data nowhere: no such file or folder" in absent.err
     assert len({path.name for path in store.iterdir()} - before) == 1
     asked = site.invoke("train.delete", "--name", "small")
     assert asked.code == 5 and "needs --yes" in asked.err

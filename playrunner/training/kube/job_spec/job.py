@@ -47,6 +47,7 @@ class ClusterJob:
     overrides: tuple[str, ...] = ()
     detached: bool = False
     avoid: tuple[str, ...] = ()  # nodes that its pods do not go to
+    secrets: tuple[str, ...] = ()  # where they come from: NAME of a variable, or NAME=FILE
     queue: str = ""  # of Kueue, in which it waits to be admitted
     created: float = field(default_factory=time.time)
 
@@ -96,6 +97,7 @@ class ClusterJob:
             "grace_seconds": self.grace_seconds,
             "hourly": self.settings.hourly * self.nodes,
             "overrides": list(self.overrides),
+            "secrets": list(self.secrets),
             "output": self.output,
             "claim": self.settings.claim,
             "mount": self.settings.mount,

@@ -30,6 +30,7 @@ _SUMMARY: Shape = {
     **dict.fromkeys(("grace_seconds", "hourly", "created"), float),
     "elastic": [int],
     "overrides": [str],
+    "secrets": [str],
     "detached": bool,
 }
 
