@@ -22,6 +22,7 @@ from playrunner.training.kube.data import bring_data, with_data
 from playrunner.training.kube.ending import end, sweep
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.job_spec.render import variables
+from playrunner.training.kube.launchers import KINDS
 from playrunner.training.kube.launchers.kind import Status
 from playrunner.training.kube.network.gate import expected, launch_past_gate, with_gate
 from playrunner.training.kube.network.gate_result import GateListener, GateResultReader
@@ -39,6 +40,7 @@ from playrunner.training.request import Request, check_name, default_name, read_
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.remembered import used_inventory
 from playrunner.training.runs.states import CANCELLED
+from playrunner.training.screen.phases import Phases, count, step_options
 from playrunner.training.screen.screen import LiveLine
 from playrunner.training.script_code import ScriptCode
 
@@ -64,43 +66,30 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
     request = reading_data(request, data, session.settings.mount)
     profile = read_request(request)
     line = LiveLine(profile.train.steps, quiet=options.json)
+    phases = Phases(line)
     name = check_name(request.name or default_name(request))
     code_files = script_files(profile, session.settings)
     existing = next(iter(find(session.kube, session.settings.namespace, name)), None)
     if existing and _goes_on(existing, request, profile.train.steps, line, session):
-        if options.json:
-            print_json(
-                {
-                    "name": name,
-                    "state": existing.state,
-                    "changed": False,
-                    "backend": "cluster",
-                    "run_id": existing.run_id,
-                }
-            )
+        _print_state(options, name, existing.run_id, existing.state, changed=False)
         return 0
     if not options.check:
         quarantine.release_expired(session.kube)
     job = plan(request, profile, session, launcher, replacing=existing.run_id if existing else "")
     job = _with_data(job, data, session, options, line)
     job = with_gate(_with_notes_said(job, line), session, request.gate, line.say)
+    phases.done(f"checked the cluster for {count(job.nodes, 'pod')}")
     if not options.check:
         _make_ready(job, existing, code_files, session, options, line)
     if job.share.device == "neuron" and not options.check:
         hold(session.kube, job.settings.namespace, job.settings.cacheset, job.run_id)
     code = submit(job, session, options)
+    if not code and not options.check:
+        phases.done(f"started {KINDS[launcher].resource[1]} {job.settings.namespace}/{job.run_id}")
     if code or options.check:
         if not options.check:
             sweep(session, name, options)
-        if options.json:
-            print_json(
-                {
-                    "name": name,
-                    "run_id": job.run_id,
-                    "state": "failed" if code else "checked",
-                    "backend": "cluster",
-                }
-            )
+        _print_state(options, name, job.run_id, "failed" if code else "checked")
         return code
     record = Record(name)
     summary = {**job.summary(), "inventory": used_inventory(options)}
@@ -110,6 +99,11 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
     if request.detach:
         return _say_detached(run, line, options)
     return follow(run, session, record, line, options)
+
+
+def _print_state(options: Options, name: str, run_id: str, state: str, **more: bool) -> None:
+    if options.json:
+        print_json({"name": name, "run_id": run_id, "state": state, "backend": "cluster", **more})
 
 
 def _with_data(
@@ -184,10 +178,9 @@ def follow(
 
 
 def submit(job: ClusterJob, session: ClusterSession, options: Options) -> int:
-    settings = replace(options, limit="", json=False, quiet=options.json)
     return run_plays(
         [role_play("training", "localhost", "cluster")],
-        settings,
+        step_options(options),
         f"train.launch {job.name}",
         inventory=session.inventory,
         extra={"run": variables(job)},

@@ -4,6 +4,7 @@ run see it as their working folder."""
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -75,6 +76,9 @@ def copy_script(
         opened=(f"{settings.mount}/runs", f"{settings.mount}/code"),
     )
     silent = replace(options, json=True)  # nothing of it is shown but what it answers
+    begun = time.monotonic()
     ended, result = send_folder(copying, CodeFiles(code), session, silent, say)
     if ended:
         raise StepFailed(f"{copying.title}: {result.get('reason') or result['state']}")
+    size = int(result.get("bytes") or 0) / 1e6
+    say(f"code synced, {size:.1f} MB to the claim ({time.monotonic() - begun:.1f} s)")

@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from playrunner.errors import HostUnreachable
@@ -33,6 +34,7 @@ from playrunner.training.request import (
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.remembered import used_inventory
 from playrunner.training.runs.states import CANCELLED
+from playrunner.training.screen.phases import Phases, count, step_options
 from playrunner.training.screen.screen import LiveLine
 from playrunner.training.ssh import preflight
 from playrunner.training.ssh.before_launch import goes_on, left_elsewhere
@@ -45,7 +47,7 @@ from playrunner.training.ssh.nodes.hosts import open_fleet, root_of, usable_host
 from playrunner.training.ssh.nodes.pool import host_pool
 from playrunner.training.ssh.nodes.sandbox_fit import fitted
 from playrunner.training.ssh.plan import environment_of, plan
-from playrunner.training.ssh.run_view import find_run
+from playrunner.training.ssh.run_view import checkpoints_of, find_run
 from playrunner.training.ssh.script import script_steps
 from playrunner.training.ssh.stage import data_folder
 from playrunner.training.ssh.steps import steps_for
@@ -76,6 +78,7 @@ def _launch(request: Request, options: Options) -> int:
     data = launch_data(request)
     profile = read_request(request)
     line = LiveLine(profile.train.steps, quiet=options.json)
+    phases = Phases(line)
     with open_fleet(options, wanted_nodes(request, profile)) as fleet:
         if data:
             base = data_folder(root_of(fleet, usable_hosts(fleet, options)[0]))
@@ -100,12 +103,17 @@ def _launch(request: Request, options: Options) -> int:
         elif not job.profile.script:
             job = with_data(job, fleet, options, line.say)
         environment = environment_of(job, fleet, facts)
+        phases.done(f"checked {count(len(job.nodes), 'node')}")
         # Nothing that runs is touched before all that could refuse the launch has been looked at.
         if existing and existing.state in ("running", "stopping") and not options.check:
             line.say(f"{job.name} is running; stopping it first")
             stop_run(fleet, existing.job, options)
         starting = replace(options, skip_tags="start" if request.stage_only else "")
         summary, jobs, code = _start(job, facts, environment, fleet, starting)
+        if not code:
+            word = "would be started" if options.check else "started"
+            word = "nothing started" if request.stage_only else word
+            phases.done(f"code synced, {_sent(jobs):.1f} MB; {word}")
         if code or options.check or request.stage_only:
             if options.json:
                 ended = "failed" if code else "checked" if options.check else "staged"
@@ -194,7 +202,7 @@ def follow(
     others = [node["host"] for node in job["nodes"] if node["host"] not in follower.silent]
     if rejoin and states.get(host, {}).get("state") == "lost" and len(others) >= job["elastic"][0]:
         raise FirstNodeLost(states[host]["reason"], others)
-    return conclude(job, states, record, line, options)
+    return conclude(job, states, record, line, options, checkpoints_of(fleet, others, job["name"]))
 
 
 def _say_detached(job: dict[str, Any], line: LiveLine, options: Options) -> int:
@@ -238,6 +246,13 @@ def _rejoin(host: str, jobs: dict[str, Any], fleet: Fleet, options: Options) -> 
         )
 
 
+def _sent(jobs: dict[str, Any]) -> float:
+    """Megabytes of the archives that go to a node which has nothing of them yet."""
+    job = next(iter(jobs.values()))
+    archives = [job["archive"], job["script"].get("archive", "")]
+    return sum(Path(archive).stat().st_size for archive in archives if archive) / 1e6
+
+
 def _start(
     job: Job,
     facts: preflight.Facts,
@@ -249,14 +264,7 @@ def _start(
     summary, jobs = steps_for(job, facts, environment, secrets.token_hex(16), script)
     play = role_play("training", ",".join(jobs))
     # Every node at once: they wait for one another when they start.
-    settings = replace(
-        options,
-        forks=max(options.forks, len(jobs)),
-        extra_vars=(),
-        limit="",
-        json=False,
-        quiet=options.json,
-    )
+    settings = replace(step_options(options), forks=max(options.forks, len(jobs)), extra_vars=())
     code = run_plays(
         [play],
         settings,
