@@ -24,6 +24,7 @@ from playrunner.training.environment.compiler import as_json
 from playrunner.training.environment.variable import Variable
 from playrunner.training.netcheck.errors import GateClosed
 from playrunner.training.netcheck.spares import launch_with_replacement_nodes
+from playrunner.training.notify import Notifier
 from playrunner.training.request import (
     Request,
     default_name,
@@ -78,6 +79,7 @@ def _launch(request: Request, options: Options) -> int:
     data = launch_data(request)
     profile = read_request(request)
     line = LiveLine(profile.train.steps, quiet=options.json)
+    line.notify = Notifier(request.notify, request.name or default_name(request), line.say).send
     phases = Phases(line)
     with open_fleet(options, wanted_nodes(request, profile)) as fleet:
         if data:

@@ -42,6 +42,10 @@ _SECRET: tuple[list[str], str] = (
             "a file or folder of this machine, s3://, gs:// or hf://: copied where the ranks read"
             " it before the launch; a script finds it at $DATA_DIR"
         ),
+        "notify": (
+            "an http(s) address or a command that is told when the run ends, fails or stalls"
+            " (PLAYRUNNER_EVENT, PLAYRUNNER_RUN and PLAYRUNNER_TEXT, or the same as JSON)"
+        ),
         "stage-only": "check every node and copy all files, but start nothing",
     },
 )
@@ -58,12 +62,13 @@ def launch(
     stage_only: bool = False,
     script: str = "",
     data: str = "",
+    notify: str = "",
 ) -> int:
     """Start a training run from a profile, or of a script of your own, and follow it
     (idempotent)."""
     from playrunner.training.backend import choose_backend, chosen_launcher
     from playrunner.training.given_secrets import secret_sources
-    from playrunner.training.request import Request
+    from playrunner.training.request import Request, default_name
 
     settings = (*script_settings(script, words_after_dashes()), *flags.pop("set"))
     secrets = secret_sources(flags.pop("secret"))
@@ -82,8 +87,15 @@ def launch(
         stage_only,
         data=data,
         secrets=secrets,
+        notify=notify,
     )
-    return choose_backend(options, launcher=chosen).launch(request)
+    backend = choose_backend(options, launcher=chosen)
+    if not notify:
+        return backend.launch(request)
+    from playrunner.training.notify import check_target, notifying
+
+    check_target(notify, detach)
+    return notifying(lambda: backend.launch(request), notify, name or default_name(request))
 
 
 @verb(flags=RUN)

@@ -28,6 +28,7 @@ def test_every_command_that_a_launch_and_its_end_print_runs_from_another_folder(
     (tmp_path / "flaky.py").write_text(FAILS_ONCE)
     words = f"train.launch --script {tmp_path}/flaky.py --name flaky --nodes 1"
     words += " --launcher direct --set launch.max_restarts=0"
+    words += f" --notify 'echo $PLAYRUNNER_EVENT, $PLAYRUNNER_TEXT >> {tmp_path}/told'"
     waiting, ran = [f"playrunner {words}"], dict[str, str]()
     while waiting:
         command = waiting.pop(0)
@@ -40,6 +41,7 @@ def test_every_command_that_a_launch_and_its_end_print_runs_from_another_folder(
     assert re.search(r"^code synced, \d+\.\d MB; started \(\d+\.\d s\)$", first, re.M), first
     assert "PLAY" not in first and "run folder" not in first, "its steps are in the record alone"
     assert "it ended at step 1, loss 2.5000; it has no checkpoint; it goes on with:" in first
+    assert (tmp_path / "told").read_text() == "failed, flaky failed at step 1\n"
     names = {command.split()[1] for command in ran}
     assert {"train.why", "train.resume", "train.status", "train.logs"} <= names, sorted(ran)
 
