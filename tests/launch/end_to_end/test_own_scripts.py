@@ -96,6 +96,8 @@ def test_a_script_for_the_hugging_face_trainer_runs_as_it_is(site: Site, project
     assert ended.code == 0, ended.text
     losses = site.losses("hugging")
     assert len(losses) == 3 and max(losses) == 6, losses
+    kept = site.invoke("sandbox.down")
+    assert kept.code == 5 and "hugging (" in kept.err and "--yes deletes them" in kept.err
     state = site.invoke("train.status", "--name", "hugging", "--json").data
     assert {"checkpoint-3", "checkpoint-6"} <= set(state["checkpoints"])
     assert state["checkpoint_bytes"]["checkpoint-6"] > 1000
