@@ -118,6 +118,14 @@ def delete(context: Any, flags: dict[str, Any], name: str = "") -> int:
     return run_backend(flags, name).delete(name)
 
 
+@verb(flags=RUN, help={"keep": "how many of the newest runs that have ended to keep"})
+def prune(context: Any, flags: dict[str, Any], keep: int = 3) -> int:
+    """Delete the runs on hosts that have ended, but the newest; says their sizes and asks first."""
+    from playrunner.training.ssh.prune import prune as prune_runs
+
+    return prune_runs(options_from(flags), keep)
+
+
 @verb(flags=LOOK, help=NAMED)
 def attach(context: Any, flags: dict[str, Any], name: str = "") -> int:
     """Follow a run on hosts that goes on already; Ctrl-C leaves it and stops nothing."""

@@ -166,6 +166,8 @@ def test_one_changed_file_is_all_that_travels_and_a_wrong_argument_is_not_tried_
     assert asked.code == 5 and "needs --yes" in asked.err
     other = site.invoke("train.delete", "--name", "../code", "--yes")
     assert other.code == 5 and "is a path" in other.err and store.exists()
+    pruned = site.invoke("train.prune", "--keep", 0, "--check", "--json").data
+    assert not pruned["changed"] and pruned["runs"]["small"] > 100
     deleted = site.invoke("train.delete", "--name", "small", "--yes", "--json")
     assert deleted.data["changed"] and deleted.data["bytes"] > 100, deleted.text
     assert not site.folder("small").exists()
