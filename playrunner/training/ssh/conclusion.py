@@ -90,16 +90,10 @@ def _say_success(
     else:
         line.say(f"{name} is done")
     line.say(f"checkpoints: {output}/checkpoints")
-    another = (
-        ""
-        if job.get("script")
-        else f"\n  {program()} train.launch --profile gpt2-micro-smoke --nodes 4"
-        " --launcher torchrun --set train.device_batch_size=2 --name four"
-    )
     line.say(
         "next, for example:\n"
         f"  {program()} train.status --name {name}\n"
-        f"  {program()} train.logs --name {name}{another}"
+        f"  {program()} train.logs --name {name}"
     )
 
 
