@@ -155,5 +155,5 @@ page-packages:  ## a browser to test the page with
 	$(call install,chromium:chromium)
 
 clean:
-	-$(RUN) invoke sandbox.down
+	-$(RUN) invoke sandbox.down --yes
 	rm -rf $(VENV) $(dir $(AWS_CLI)) .bench build *.egg-info

@@ -67,7 +67,7 @@ def main() -> int:
                 f" {'pass' if seconds <= GOAL_SECONDS else 'missed'} ({seconds:.2f} s)"
             )
         finally:
-            bench.invoke("sandbox.down")
+            bench.invoke("sandbox.down", "--yes")
     return 0
 
 

@@ -14,7 +14,7 @@ import string
 import sys
 from pathlib import Path
 
-_REPLACED = ("RUN_DIR", "CHECKPOINT_DIR")  # in arguments
+_REPLACED = ("RUN_DIR", "CHECKPOINT_DIR", "DATA_DIR")  # in arguments
 
 
 def main(words: list[str]) -> int:
@@ -44,7 +44,7 @@ def main(words: list[str]) -> int:
 
 
 def _replaced(argument: str) -> str:
-    known = {name: os.environ[name] for name in _REPLACED}
+    known = {name: os.environ[name] for name in _REPLACED if name in os.environ}
     return string.Template(argument).safe_substitute(known)
 
 

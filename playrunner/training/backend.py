@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from playrunner.errors import BadInput
 from playrunner.training.launchers import CLUSTER_LAUNCHERS, SSH_LAUNCHERS
+from playrunner.training.runs.stall import PACE
 
 if TYPE_CHECKING:
     from playrunner.options import Options
@@ -46,7 +47,6 @@ class Backend(Protocol):
     def stage(self, request: StageRequest, overrides: tuple[str, ...]) -> int: ...
 
 
-PACE = 3  # metrics that tell how fast a run usually is
 # What profiles call the launchers of clusters.
 _OF_PROFILES = {"elastic": "elasticjob", "volcano": "vcjob", "pytorchjob": "pytorchjob"}
 

@@ -26,6 +26,9 @@ class Request:
     replace: bool = False
     gate: bool = True
     stage_only: bool = False
+    data: str = ""  # a path of this machine or an address, staged before the launch
+    secrets: tuple[str, ...] = ()  # NAME, or NAME=FILE: where their values come from
+    notify: str = ""  # an address or a command that is told of the run's end and stalls
     avoid: tuple[str, ...] = ()  # nodes of a cluster that a network check found bad
 
     def on_fewer(self, nodes: int) -> Request:

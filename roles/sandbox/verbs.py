@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-from playrunner.commands.flags import JSON_FLAG, verb
+from playrunner.commands.flags import JSON_FLAG, RUN_FLAGS, verb
 
 if TYPE_CHECKING:
     from invoke.context import Context
@@ -48,9 +48,13 @@ def status(context: Context, flags: dict[str, Any]) -> int:
     return _sandbox("status", *_as_json(flags))
 
 
-@verb(flags=JSON_FLAG)
+@verb(flags={**JSON_FLAG, "yes": RUN_FLAGS["yes"]})
 def down(context: Context, flags: dict[str, Any]) -> int:
-    """Stop the sandbox and delete its files."""
+    """Stop the sandbox and delete its files; asks where runs with checkpoints are among them."""
+    from playrunner.training.runs.sandbox_runs import agreed_to_delete
+
+    if not agreed_to_delete(yes=flags["yes"], as_json=flags["json"]):
+        return 0
     return _sandbox("down", *_as_json(flags))
 
 

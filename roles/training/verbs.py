@@ -7,7 +7,16 @@ from playrunner.training.verbs.inspection import bench, env, logs, status, tenso
 from playrunner.training.verbs.listing import profiles, settings
 from playrunner.training.verbs.model import evaluate, export, generate, import_weights
 from playrunner.training.verbs.profile import check
-from playrunner.training.verbs.runs import attach, delete, launch, prepare, resume, scale, stop
+from playrunner.training.verbs.runs import (
+    attach,
+    delete,
+    launch,
+    prepare,
+    prune,
+    resume,
+    scale,
+    stop,
+)
 
 GROUP = "train"
 LIFECYCLE = False  # runs are launched and stopped, not created and deleted
@@ -27,6 +36,7 @@ __all__ = [
     "precompile",
     "prepare",
     "profiles",
+    "prune",
     "report",
     "resume",
     "scale",

@@ -124,7 +124,7 @@ def test_a_missing_extra_is_named_as_pip_takes_it(
 ) -> None:
     project = Project(python_without_extras, tmp_path)
     done = project.playrunner(*command.split())
-    assert project.playrunner("sandbox.down").code == 0
+    assert project.playrunner("sandbox.down", "--yes").code == 0
     assert done.code != 0, done.text
     assert f"pip install 'playrunner[{extra}]'" in done.text
     assert "Traceback" not in done.text

@@ -27,7 +27,7 @@ LONG = (
 def site(tmp_path: Path) -> Iterator[Site]:
     made = Site(tmp_path / "state")
     yield made
-    made.invoke("sandbox.down")
+    made.invoke("sandbox.down", "--yes")
 
 
 def test_a_curve_moves_while_two_nodes_train_and_stop_is_confirmed_and_recorded(

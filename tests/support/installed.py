@@ -106,4 +106,4 @@ def project(python: Path, tmp_path: Path) -> Project:
 @pytest.fixture
 def sandbox(project: Project) -> Iterator[Project]:
     yield project
-    assert project.playrunner("sandbox.down").code == 0
+    assert project.playrunner("sandbox.down", "--yes").code == 0

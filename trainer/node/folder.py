@@ -20,6 +20,7 @@ class NodeFolder:
         self.log, self.lease = self.path / "log", self.path / "lease"
         self.output = run / "output"
         self.stop = self.path / "stop"
+        self.secrets = self.path / "secrets.json"
 
     def read_status(self) -> dict[str, Any]:
         """The supervisor's last status; "lost" when its process is gone."""
@@ -37,6 +38,18 @@ class NodeFolder:
             write_json(self.status, {"time": time.time(), **facts})
         except OSError:
             self._write_over(facts)
+
+    def variables(self, start: dict[str, Any]) -> dict[str, Any]:
+        """What the ranks get beside their command's own; secrets only where the start order has
+        them, since a killed supervisor leaves its own behind."""
+        secrets = read_json(self.secrets) if start.get("secrets") else {}
+        return {**read_json(Path(start["environment"])), **secrets}
+
+    def forget_secrets(self) -> None:
+        try:
+            self.secrets.unlink(missing_ok=True)
+        except OSError:
+            pass  # a file system that became read-only
 
     def request_stop(self) -> None:
         """Tell ranks that get SIGTERM that the whole run ends, not only their process."""

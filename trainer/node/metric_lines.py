@@ -127,29 +127,40 @@ class ScriptMetrics:
     run takes again are dropped first."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.lines, self.begun = path, MetricLines(), False
+        self.path, self.lines = path, MetricLines()
+        self.reached = -1  # the step of the newest loss; -1 before the first record
+        self.news = ""  # what the run should be told of, as a loss that is no number
 
     def take(self, lines: Iterable[str]) -> str:
-        """What the run should be told of, as a loss that is no number; empty otherwise."""
-        news = ""
+        """Write down what these lines say; the news of it."""
+        self.records(lines)
+        return self.news
+
+    def records(self, lines: Iterable[str]) -> list[dict[str, Any]]:
+        """What these lines say, written down."""
+        self.news, taken = "", []
         for record in (record for line in lines for record in self.lines.read(line)):
             loss = record.get("loss", 0.0)
             if not math.isfinite(loss):
-                news = f"guard: the loss is {loss} at step {record['step']}"
+                self.news = f"guard: the loss is {loss} at step {record['step']}"
             finite = {
                 key: value
                 for key, value in record.items()
                 if not isinstance(value, float) or math.isfinite(value)
             }
             self._append(finite)
-        return news
+            taken.append(finite)
+        return taken
 
     def _append(self, record: dict[str, Any]) -> None:
+        step = int(record["step"])
+        # The ranks may be started again while this process goes on
+        repeats = self.reached < 0 or (step < self.reached and "loss" in record)
+        self.reached = step if "loss" in record else max(self.reached, 0)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            if not self.begun:
-                self.begun = True
-                drop_from(self.path, int(record["step"]))
+            if repeats:
+                drop_from(self.path, step)
             with self.path.open("a") as file:
                 file.write(json.dumps(record) + "\n")
         except OSError:

@@ -7,6 +7,7 @@ It is sent as a single file and runs before anything else is installed: standard
 TRAINER_CODE   an archive of the trainer; without it, the image has it
 TRAINER_WITHIN a program to run torchrun with (neuron_parallel_compile)
 TRAINER_REHEARSAL  steps=4,processes=1: that many processes, whatever the arguments say
+TRAINER_WORK   the working folder of a script of the user's own, which pod_script.py runs
 TRAINER_FIRST  the pod that hosts the rendezvous, as POD_NAME=run-master-0; unset where etcd does
 """
 
@@ -18,6 +19,7 @@ import sys
 import tarfile
 import tempfile
 import time
+from typing import NoReturn
 
 RENDEZVOUS_SECONDS = 1800.0  # an image of several GB is pulled on one node sooner than on another
 LOG_SECONDS = 15.0
@@ -34,7 +36,8 @@ def main(arguments: list[str]) -> int:
         arguments = _rehearsed(arguments)
         environment["OMP_NUM_THREADS"] = "1"  # the pods of all nodes share one machine
     if arguments[:1] == ["--over-ssh"]:
-        arguments = ["--alone", "-m", "trainer.node.pod_ssh_entry", *arguments[1:]]
+        program = [sys.executable, "-u", "-m", "trainer.node.pod_ssh_entry", *arguments[1:]]
+        _execute(program, environment)
     if arguments[:1] == ["--alone"]:
         os.execve(sys.executable, [sys.executable, "-u", *arguments[1:]], environment)
     named, _, value = os.environ.get("TRAINER_FIRST", "").partition("=")
@@ -56,6 +59,12 @@ def main(arguments: list[str]) -> int:
         "trainer.torchrun",
         *arguments,
     ]
+    _execute(program, environment)
+
+
+def _execute(program: list[str], environment: dict[str, str]) -> NoReturn:
+    if environment.get("TRAINER_WORK"):
+        program = [sys.executable, "-u", "-m", "trainer.node.pod_script", *program]
     sys.stdout.flush()
     os.execvpe(program[0], program, environment)
 
@@ -72,7 +81,7 @@ def _code(folder: str) -> dict[str, str]:
 def _rehearsed(arguments: list[str]) -> list[str]:
     """With fewer processes: this machine has fewer devices than the nodes that it stands for."""
     processes = os.environ.get("TRAINER_REHEARSAL", "").partition("processes=")[2]
-    at = arguments.index("-m") if "-m" in arguments else len(arguments)
+    at = _program_at(arguments)
     return [
         f"{argument.partition('=')[0]}={processes}"
         if processes and argument.startswith(("--nproc_per_node=", "--slots="))
@@ -127,15 +136,20 @@ def _last(arguments: list[str], flag: str) -> str:
     """The value of the last such flag: an operator may have put its own before ours."""
     values = [
         argument.partition("=")[2]
-        for argument in arguments
+        for argument in arguments[: _program_at(arguments)]
         if argument.lstrip("-").replace("-", "_").startswith(f"{flag}=")
     ]
     return values[-1] if values else ""
 
 
+def _program_at(arguments: list[str]) -> int:
+    """What comes after is the program's own."""
+    return arguments.index("-m") if "-m" in arguments else len(arguments)
+
+
 def _added(arguments: list[str], flag: str, setting: str) -> list[str]:
     current = _last(arguments, flag)
-    at = arguments.index("-m") if "-m" in arguments else len(arguments)
+    at = _program_at(arguments)
     return [
         *arguments[:at],
         f"--{flag}={','.join(filter(None, [current, setting]))}",

@@ -23,7 +23,7 @@ from typing import Any
 from trainer.errors import TrainerError
 from trainer.node import failure, processes
 from trainer.node.failure import Failure, cause
-from trainer.node.folder import Lease, NodeFolder, read_json
+from trainer.node.folder import Lease, NodeFolder
 from trainer.node.heartbeat_link import HeartbeatServer, Peer
 from trainer.node.metric_lines import ScriptMetrics
 from trainer.node.output import Output
@@ -161,7 +161,7 @@ class Supervisor:
             own["TRAINER_KEEPS"] = str(int(self.config["sees"][0] == self.host))
         if self.restarts.count:  # the network was checked when the run started first
             own |= {"TRAINER_GATE": "", "TRAINER_RESTART": str(self.restarts.count)}
-        shared = read_json(Path(self.config["environment"]))
+        shared = self.folder.variables(self.config)
         environment = {**os.environ, **shared, **command["environment"], **own}
         process = processes.start(command["argv"], self.folder.run, environment)
         self.children.append(process)
@@ -245,6 +245,7 @@ class Supervisor:
 
     def _finish(self) -> int:
         processes.end_all(self.mark, 0.5)
+        self.folder.forget_secrets()
         self.contact.send_final()
         self.contact.send_end()
         state = {"running": "finished", "stopping": "stopped", "failing": "failed"}[self.state]

@@ -174,7 +174,7 @@ def _check(request: StageRequest) -> None:
         return
     check_folder(request.into, "--into")
     if request.is_folder:
-        if not Path(request.source).expanduser().is_dir():
+        if not Path(request.source).expanduser().exists():
             raise BadInput(
                 f'--source "{request.source}": no such folder on this machine, nor an address, as'
                 " s3://BUCKET/FOLDER, gs://..., hf://datasets/OWNER/NAME or https://HOST/FILE.tar"

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from playrunner.errors import BadInput, StepFailed
 from playrunner.ssh.connection import Channel
@@ -18,12 +18,20 @@ _PIECE = 1 << 18
 _MOST_LINE = 1 << 16
 
 
+class Sender(Protocol):
+    """What answers the requests of the program at the other end."""
+
+    def answer(self, request: dict[str, Any], channel: Channel) -> None: ...
+
+
 class Folder:
-    """The files of a folder, as they were when it was listed."""
+    """The files of a folder, or one file, as they were when they were listed."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path.parent if path.is_file() else path
         self.files: dict[str, os.stat_result] = {}
+        if path.is_file():
+            self.files[path.name] = path.stat()
         for above, folders, names in os.walk(path):
             folders.sort()
             for name in sorted(names):
@@ -60,7 +68,7 @@ class Folder:
 
 
 def follow(
-    channel: Channel, folder: Folder | None, say: Callable[[str], None]
+    channel: Channel, folder: Sender | None, say: Callable[[str], None]
 ) -> tuple[dict[str, Any], str]:
     """To the program's end: its result, and why it failed ("" if it did not)."""
     result: dict[str, Any] = {}

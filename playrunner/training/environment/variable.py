@@ -15,6 +15,7 @@ class Variable:
     reason: str
     origin: str
     beaten: tuple[Variable, ...] = ()  # what it would have been otherwise, nearest first
+    hidden: bool = False  # given as a secret, whatever its name
 
     @property
     def secret(self) -> bool:
@@ -22,7 +23,7 @@ class Variable:
             re.search("(TOKEN|TOKENS|KEY|KEYS|SECRET|PASSWORD|PASSWD)$", part)
             for part in self.name.upper().split("_")
         )
-        return by_name or re.search(r"://[^/@\s]*:[^/@\s]+@", self.value) is not None
+        return self.hidden or by_name or re.search(r"://[^/@\s]*:[^/@\s]+@", self.value) is not None
 
     @property
     def shown(self) -> str:

@@ -19,6 +19,7 @@ from playrunner.training.kube.runs.run_view import ClusterRun, again
 from playrunner.training.kube.session import ClusterSession
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.states import exit_code
+from playrunner.training.screen.phases import resume_line
 from playrunner.training.screen.screen import LiveLine, loss_chart
 
 TAIL_SHOWN = 12
@@ -84,6 +85,8 @@ def conclude(
         )
     else:
         _say_failure(run, status, why, record, line)
+        at = f"at step {metrics[-1]['step']}, loss {metrics[-1]['loss']:.4f}" if metrics else ""
+        line.say(f"it ended {at or 'before its first step'}; {resume_line(run.name)}")
     return exit_code(status.state)
 
 

@@ -14,12 +14,15 @@ from playrunner.output.json_output import print_json
 from playrunner.playbook.playbook import role_play
 from playrunner.project import program
 from playrunner.run.run import run_plays
+from playrunner.training.data.at_launch import launch_data, reading_data
+from playrunner.training.data.request import StageRequest
 from playrunner.training.environment.compiler import as_json
 from playrunner.training.kube.conclusion import conclude
-from playrunner.training.kube.data import with_data
+from playrunner.training.kube.data import bring_data, with_data
 from playrunner.training.kube.ending import end, sweep
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.job_spec.render import variables
+from playrunner.training.kube.launchers import KINDS
 from playrunner.training.kube.launchers.kind import Status
 from playrunner.training.kube.network.gate import expected, launch_past_gate, with_gate
 from playrunner.training.kube.network.gate_result import GateListener, GateResultReader
@@ -29,15 +32,17 @@ from playrunner.training.kube.runs.bad_nodes import BadNodes
 from playrunner.training.kube.runs.follow import Follower
 from playrunner.training.kube.runs.give_up import GiveUpPolicy
 from playrunner.training.kube.runs.run_view import ClusterRun, find
+from playrunner.training.kube.script import copy_script, script_files
 from playrunner.training.kube.session import ClusterSession, open_session
-from playrunner.training.launchers import SSH_LAUNCHERS, listed
+from playrunner.training.kube.stage import claim_problems
 from playrunner.training.netcheck.errors import GateClosed
-from playrunner.training.request import Request, check_name, read_request, run_name
+from playrunner.training.request import Request, check_name, default_name, read_request, refuse
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.remembered import used_inventory
 from playrunner.training.runs.states import CANCELLED
+from playrunner.training.screen.phases import Phases, count, step_options
 from playrunner.training.screen.screen import LiveLine
-from trainer.config import Profile
+from playrunner.training.script_code import ScriptCode
 
 
 def launch(request: Request, options: Options, launcher: str) -> int:
@@ -48,62 +53,43 @@ def launch(request: Request, options: Options, launcher: str) -> int:
     )
 
 
-def _refuse_what_hosts_can(request: Request, profile: Profile, launcher: str) -> None:
-    if profile.script:
-        raise BadInput(
-            f"script {profile.script}: scripts of one's own run on hosts over SSH (--launcher"
-            f" {listed(SSH_LAUNCHERS)}), not yet by {launcher} on a cluster"
-        )
+def _launch(request: Request, options: Options, launcher: str) -> int:
     if request.stage_only:
         raise BadInput(
             "--stage-only is for hosts: on a cluster code and profile travel with the job; --check"
             " --diff shows it"
         )
-
-
-def _launch(request: Request, options: Options, launcher: str) -> int:
-    profile = read_request(request)
-    _refuse_what_hosts_can(request, profile, launcher)
-    line = LiveLine(profile.train.steps, quiet=options.json)
+    data = launch_data(request)
     session = open_session(options)
-    name = check_name(request.name or run_name(request.profile))
+    if data:
+        refuse(claim_problems(session), "data")
+    request = reading_data(request, data, session.settings.mount)
+    profile = read_request(request)
+    line = LiveLine(profile.train.steps, quiet=options.json)
+    phases = Phases(line)
+    name = check_name(request.name or default_name(request))
+    code_files = script_files(profile, session.settings)
     existing = next(iter(find(session.kube, session.settings.namespace, name)), None)
     if existing and _goes_on(existing, request, profile.train.steps, line, session):
-        if options.json:
-            print_json(
-                {
-                    "name": name,
-                    "state": existing.state,
-                    "changed": False,
-                    "backend": "cluster",
-                    "run_id": existing.run_id,
-                }
-            )
+        _print_state(options, name, existing.run_id, existing.state, changed=False)
         return 0
     if not options.check:
         quarantine.release_expired(session.kube)
     job = plan(request, profile, session, launcher, replacing=existing.run_id if existing else "")
-    job = with_data(job, session, options, line.say)
+    job = _with_data(job, data, session, options, line)
     job = with_gate(_with_notes_said(job, line), session, request.gate, line.say)
+    phases.done(f"checked the cluster for {count(job.nodes, 'pod')}")
     if not options.check:
-        if existing:
-            _make_way(existing, session, options, line)
-        sweep(session, name, options)
+        _make_ready(job, existing, code_files, session, options, line)
     if job.share.device == "neuron" and not options.check:
         hold(session.kube, job.settings.namespace, job.settings.cacheset, job.run_id)
     code = submit(job, session, options)
+    if not code and not options.check:
+        phases.done(f"started {KINDS[launcher].resource[1]} {job.settings.namespace}/{job.run_id}")
     if code or options.check:
         if not options.check:
             sweep(session, name, options)
-        if options.json:
-            print_json(
-                {
-                    "name": name,
-                    "run_id": job.run_id,
-                    "state": "failed" if code else "checked",
-                    "backend": "cluster",
-                }
-            )
+        _print_state(options, name, job.run_id, "failed" if code else "checked")
         return code
     record = Record(name)
     summary = {**job.summary(), "inventory": used_inventory(options)}
@@ -113,6 +99,40 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
     if request.detach:
         return _say_detached(run, line, options)
     return follow(run, session, record, line, options)
+
+
+def _print_state(options: Options, name: str, run_id: str, state: str, **more: bool) -> None:
+    if options.json:
+        print_json({"name": name, "run_id": run_id, "state": state, "backend": "cluster", **more})
+
+
+def _with_data(
+    job: ClusterJob,
+    data: StageRequest | None,
+    session: ClusterSession,
+    options: Options,
+    line: LiveLine,
+) -> ClusterJob:
+    if data is None:
+        return with_data(job, session, options, line.say)
+    bring_data(data, session, options, line.say)
+    return job
+
+
+def _make_ready(
+    job: ClusterJob,
+    existing: ClusterRun | None,
+    code_files: ScriptCode | None,
+    session: ClusterSession,
+    options: Options,
+    line: LiveLine,
+) -> None:
+    """Nothing of an earlier attempt is left, and the script's files are on the claim."""
+    if existing:
+        _make_way(existing, session, options, line)
+    sweep(session, job.name, options)
+    if code_files:
+        copy_script(job, code_files, session, options, line.say)
 
 
 def _with_notes_said(job: ClusterJob, line: LiveLine) -> ClusterJob:
@@ -158,10 +178,9 @@ def follow(
 
 
 def submit(job: ClusterJob, session: ClusterSession, options: Options) -> int:
-    settings = replace(options, limit="", json=False, quiet=options.json)
     return run_plays(
         [role_play("training", "localhost", "cluster")],
-        settings,
+        step_options(options),
         f"train.launch {job.name}",
         inventory=session.inventory,
         extra={"run": variables(job)},

@@ -15,6 +15,7 @@ from playrunner.training.environment.compiler import compile_environment
 from playrunner.training.environment.conflicts import conflicting_settings
 from playrunner.training.environment.machine_facts import MachineFacts
 from playrunner.training.environment.variable import Variable
+from playrunner.training.given_secrets import with_secrets
 from playrunner.training.kube.job_spec.dry_run import try_pod
 from playrunner.training.kube.job_spec.job import ClusterJob, Share, elastic_bounds
 from playrunner.training.kube.job_spec.names import new_id
@@ -29,8 +30,8 @@ from playrunner.training.request import (
     LaunchRefused,
     Request,
     check_name,
+    default_name,
     refuse,
-    run_name,
     wanted_nodes,
 )
 from trainer import errors as trainer_errors
@@ -51,10 +52,10 @@ def plan(
 ) -> ClusterJob:
     """The job that flags, profile, inventory and nodes make together; what cannot work is refused
     here, with the numbers."""
-    name = check_name(request.name or run_name(request.profile))
+    name = check_name(request.name or default_name(request))
     kind = KINDS[launcher]
     settings = replace(
-        session.settings, cacheset=session.settings.cacheset or run_name(request.profile)
+        session.settings, cacheset=session.settings.cacheset or default_name(request)
     )
     if not settings.image:
         raise BadInput(
@@ -98,13 +99,15 @@ def plan(
         overrides=request.overrides,
         detached=request.detach,
         avoid=request.avoid,
+        secrets=request.secrets,
     )
     _check(job)
     job, troubles = with_queue(session.kube, job, kind)
     refuse(troubles, "queue")
     if kind.gang:
         refuse(_queue(session.kube, job), "queue")
-    job = replace(job, environment=(*environment_of(job, session.environment), *_rehearsal(job)))
+    environment = with_secrets(environment_of(job, session.environment), job.secrets)
+    job = replace(job, environment=(*environment, *_rehearsal(job)))
     return try_pod(session.kube, job, bool(replacing))
 
 
@@ -249,6 +252,8 @@ def _insisted(request: Request, profile: Profile) -> int:
 
 def _check(job: ClusterJob) -> None:
     """An elastic job must hold on every number of nodes that it may have."""
+    if job.profile.script:
+        return  # its settings are its own
     least, most = job.elastic or (job.nodes, job.nodes)
     for nodes in (job.nodes, *range(least, most + 1)):
         try:

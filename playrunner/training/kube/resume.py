@@ -39,6 +39,7 @@ def resume(
         (*continued(recorded, not begins_elsewhere(recorded)), *overrides),
         str(given["launcher"]),
         detach,
+        secrets=tuple(given.get("secrets", ())),
     )
     return launch(replace(request, replace=run.state == "finished"), options, request.launcher)
 

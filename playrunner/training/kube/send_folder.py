@@ -15,7 +15,7 @@ from playrunner.kube.streams.exec import open_exec
 from playrunner.kube.streams.pod_connection import CONNECT_SECONDS, PodChannel
 from playrunner.kube.watch import reasons
 from playrunner.options import Options
-from playrunner.training.data.transfer import Folder, follow
+from playrunner.training.data.transfer import Sender, follow
 from playrunner.training.kube.job_spec.command import FILES, START
 from playrunner.training.kube.job_spec.pod import CONTAINER
 from playrunner.training.kube.one_off.job_pod import OneOffJob
@@ -29,7 +29,7 @@ _WAIT = ("-c", "import time; time.sleep(8 * 3600)")  # one that was left behind 
 
 def send_folder(
     job: OneOffJob,
-    folder: Folder,
+    folder: Sender,
     session: ClusterSession,
     options: Options,
     say: Callable[[str], None],
@@ -59,7 +59,7 @@ def _channel(job: OneOffJob, session: ClusterSession, pod: str) -> PodChannel:
             ("container", CONTAINER),
         ]
     )
-    websocket = kube_socket.library("train.stage with a folder of this machine")
+    websocket = kube_socket.library(job.title)
     opened = open_exec(websocket, session.kube, settings.namespace, pod, query, CONNECT_SECONDS)
     return PodChannel(websocket, opened)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from playrunner.options import Options
 from playrunner.project import program
@@ -36,16 +37,10 @@ def stage(request: StageRequest, overrides: tuple[str, ...], options: Options) -
             f"{request.title}: there is no claim (train_claim) to stage it on; it is read as it is"
         )
         return tell(result, 0, "staging", options, text)
-    refuse(_claim(session), "data")
+    refuse(claim_problems(session), "data")
     made = stage_job if request.source else open_job
     job = made(request, session.settings)
-    if request.source and request.is_folder:
-        line = LiveLine(0, quiet=options.json)
-        folder = Folder(Path(request.source).expanduser())
-        code, result = send_folder(job, folder, session, options, line.say)
-        line.end()
-    else:
-        code, result = submit(job, session, options)
+    code, result = bring(request, job, session, options)
     claim = session.settings.claim
     if not request.source:
         result = {"changed": False, **result, "title": request.title}
@@ -61,6 +56,20 @@ def stage(request: StageRequest, overrides: tuple[str, ...], options: Options) -
         f"{result.get('folder', request.into)} is {word}: {files} file{'s' * (files != 1)}, {size}"
         f" bytes, on claim {claim}",
     )
+
+
+def bring(
+    request: StageRequest, job: OneOffJob, session: ClusterSession, options: Options
+) -> tuple[int, dict[str, Any]]:
+    """The exit code, and what the pod answered."""
+    if not request.source or not request.is_folder:
+        return submit(job, session, options)
+    line = LiveLine(0, quiet=options.json)
+    try:
+        folder = Folder(Path(request.source).expanduser())
+        return send_folder(job, folder, session, options, line.say)
+    finally:
+        line.end()
 
 
 def stage_job(request: StageRequest, settings: ClusterSettings) -> OneOffJob:
@@ -96,7 +105,7 @@ def _made_folders(target: str, mount: str) -> tuple[str, ...]:
     return tuple(str(each) for each in (*reversed(above[:-1]), target))
 
 
-def _claim(session: ClusterSession) -> list[str]:
+def claim_problems(session: ClusterSession) -> list[str]:
     from playrunner.training.kube.plan import CLAIMS
 
     settings = session.settings

@@ -21,7 +21,7 @@ from playrunner.training.kube.runs.selection import the_run
 from playrunner.training.kube.session import ClusterSession, open_session
 from playrunner.training.runs.run import Run
 from playrunner.training.runs.states import exit_code
-from playrunner.training.screen.runs_table import as_json, table
+from playrunner.training.screen.runs_table import as_json, table, terminal_width
 
 LISTED_LINES = 200  # of each pod's log, to find the last metric of a run in a list
 
@@ -51,7 +51,7 @@ def show_status(options: Options, name: str) -> int:
             }
         )
         return exit_code(run.state)
-    print(table([run.shown(metrics)]))
+    print(table([run.shown(metrics)], width=terminal_width()))
     print(
         f"  {run.kind.resource[1]} {run.namespace}/{run.run_id}: {run.status.phase or run.state}"
         + (f", {run.status.reason}" if run.status.reason else "")

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+PACE = 3  # metrics that tell how fast a run usually is
 LEAST_SECONDS = 30.0
 USUAL_TIMES = 4.0  # an evaluation or a checkpoint between two steps is no stall
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import time
 from typing import Any
 
 from playrunner.output.json_output import print_json
 from playrunner.project import program
+from playrunner.training.runs.remaining import seconds_left
 from playrunner.training.runs.run import Run
 from playrunner.training.runs.stall import stalled_for
 from playrunner.training.screen.screen import duration
 
 ALARM_SECONDS = 300.0  # how long an alert is shown beside the state
-_COLUMNS = ("run", "state", "step", "loss", "tokens/s", "nodes", "age", "cost")
+_COLUMNS = ("run", "state", "step", "loss", "tokens/s", "nodes", "age", "left", "cost")
+_FIRST_TO_GO = ("cost", "age", "tokens/s", "nodes", "left")  # where the terminal is too narrow
 
 
 def show_runs(runs: list[Run], silent: dict[str, str], as_json_text: bool) -> int:
@@ -22,7 +26,7 @@ def show_runs(runs: list[Run], silent: dict[str, str], as_json_text: bool) -> in
         print_json({"runs": [as_json(run) for run in runs], "silent": silent})
         return 4 if silent else 0
     if runs:
-        print(table(runs))
+        print(table(runs, width=terminal_width()))
     elif not silent:
         print(f"no runs; start one with: {program()} train.launch --profile gpt2-micro-smoke")
     for host, why in silent.items():
@@ -30,13 +34,29 @@ def show_runs(runs: list[Run], silent: dict[str, str], as_json_text: bool) -> in
     return 4 if silent else 0
 
 
-def table(runs: list[Run], now: float | None = None) -> str:
+def table(runs: list[Run], now: float | None = None, width: int = 0) -> str:
+    """With a width, columns that do not fit are left out, the least needed first."""
     rows = [_COLUMNS, *(_row(run, now or time.time()) for run in runs)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
+    widths = {name: max(map(len, cells)) for name, *cells in zip(_COLUMNS, *rows, strict=True)}
+    shown = list(_COLUMNS)
+    for name in _FIRST_TO_GO:
+        if width and sum(widths[each] for each in shown) + 2 * (len(shown) - 1) > width:
+            shown.remove(name)
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        "  ".join(
+            cell.ljust(widths[name])
+            for name, cell in zip(_COLUMNS, row, strict=True)
+            if name in shown
+        ).rstrip()
         for row in rows
     )
+
+
+def terminal_width() -> int:
+    """0 where there is no terminal: a file or a program reads all columns."""
+    if not sys.stdout.isatty() and not os.environ.get("COLUMNS"):
+        return 0
+    return shutil.get_terminal_size().columns
 
 
 def as_json(run: Run) -> dict[str, Any]:
@@ -61,6 +81,7 @@ def as_json(run: Run) -> dict[str, Any]:
         ),
         "silent": list(run.silent),
         "created": run.job.get("created"),
+        "seconds_left": seconds_left(run, time.time()),
         "cost": cost(run, time.time()),
     }
 
@@ -73,7 +94,7 @@ def cost(run: Run, now: float) -> float | None:
 
 def _row(run: Run, now: float) -> tuple[str, ...]:
     last: dict[str, Any] = run.metrics[-1] if run.metrics else {}
-    paid = cost(run, now)
+    paid, left = cost(run, now), seconds_left(run, now)
     return (
         run.name,
         run.state + alarm(run, now),
@@ -82,6 +103,7 @@ def _row(run: Run, now: float) -> tuple[str, ...]:
         _rate(run, now),
         str(len(run.hosts)) + (f" ({', '.join(run.silent)} silent)" if run.silent else ""),
         duration(_age(run, now)),
+        duration(left) if left is not None else "-",
         f"${paid:,.2f}" if paid is not None else "-",
     )
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from playrunner.output.terminal import Terminal
@@ -28,6 +28,8 @@ class LiveLine:
         self.terminal = Terminal(sys.stderr)
         self.begun = time.monotonic()
         self.first: tuple[float, int] | None = None
+        # Told beside the terminal, with the kind of event
+        self.notify: Callable[[str, str], None] = lambda event, text: None
 
     def waiting(self, what: str) -> None:
         if not self.quiet:

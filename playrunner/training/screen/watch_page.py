@@ -15,6 +15,7 @@ from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.project import program
 from playrunner.text.streams import visible, without_escaping
+from playrunner.training.runs.remaining import seconds_left
 from playrunner.training.runs.run import Run
 from playrunner.training.screen.runs_table import as_json, table
 from playrunner.training.screen.screen import described, loss_chart
@@ -78,14 +79,15 @@ def page(seen: Snapshot, width: int, height: int = 0) -> str:
         if len(seen.runs) <= room
         else sorted(seen.runs, key=lambda run: run.state != "running")[:room]
     )
-    parts = [table(runs, seen.time)] if runs else []
+    parts = [table(runs, seen.time, width)] if runs else []
     if len(runs) < len(seen.runs):
         parts.append(f"and {len(seen.runs) - len(runs)} more: {program()} train.status")
     shown = next((run for run in seen.runs if run.state == "running" and run.metrics), None)
     shown = shown or next((run for run in seen.runs if run.metrics), None)
     if shown:
+        left = seconds_left(shown, seen.time)
         steps = int(shown.job.get("steps") or shown.steps)
-        parts.append(f"\n{shown.name}  {described(shown.metrics[-1], steps)}")
+        parts.append(f"\n{shown.name}  {described(shown.metrics[-1], steps, left)}")
         parts.append(loss_chart(shown.metrics, width=max(20, min(100, width - 14))))
     parts += [f"{host} does not answer: {why}" for host, why in seen.silent.items()]
     return "\n".join(part for part in parts if part)

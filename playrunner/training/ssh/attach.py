@@ -13,6 +13,7 @@ from playrunner.training.ssh.job import LEASE_SECONDS
 from playrunner.training.ssh.listener import RecordingListener
 from playrunner.training.ssh.nodes.hosts import open_fleet
 from playrunner.training.ssh.nodes.selection import the_run
+from playrunner.training.ssh.run_view import checkpoints_of
 from trainer.netcheck.findings import Expected
 
 
@@ -44,7 +45,9 @@ def attach(options: Options, name: str) -> int:
         finally:
             line.end()
             record.close()
-        return conclude(run.job, states, record, line, options)
+        others = [host for host in run.hosts if host not in follower.silent]
+        saved = checkpoints_of(fleet, others, run.name)
+        return conclude(run.job, states, record, line, options, saved)
 
 
 def _left(name: str, detached: bool, lease: float) -> str:

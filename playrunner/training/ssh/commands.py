@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from playrunner.training.data.at_launch import DATA_DIR
 from playrunner.training.ssh.job import Job, NodeSlot
 from playrunner.training.ssh.launchers import LAUNCHERS
 from playrunner.training.ssh.launchers.launcher import Command
@@ -18,6 +19,8 @@ def commands(job: Job, node: NodeSlot, code: str) -> list[Command]:
             "CHECKPOINT_DIR": f"{output}/checkpoints",
             "PLAYRUNNER_METRICS": f"{output}/metrics.jsonl",
         }
+        if data := job.profile.launch.environment.get(DATA_DIR):
+            common[DATA_DIR] = str(data)  # here ~ is replaced by the node's home
     else:
         profile = f"{job.folder(node)}/profile.yaml"
         trainer = ["-m", "trainer", "--profile", profile, "--output", output]

@@ -4,6 +4,7 @@ do next."""
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from playrunner.options import Options
@@ -12,6 +13,7 @@ from playrunner.project import program
 from playrunner.training.diagnosis.causes import Facts, causes
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.states import exit_code, overall
+from playrunner.training.screen.phases import reached, resume_line
 from playrunner.training.screen.screen import LiveLine, loss_chart
 
 TAIL_SHOWN = 12
@@ -21,7 +23,12 @@ States = dict[str, dict[str, Any]]
 
 
 def conclude(
-    job: dict[str, Any], states: States, record: Record, line: LiveLine, options: Options
+    job: dict[str, Any],
+    states: States,
+    record: Record,
+    line: LiveLine,
+    options: Options,
+    checkpoints: Sequence[str] = (),
 ) -> int:
     ends = {
         node["host"]: states.get(node["host"], {}).get("state", "unknown") for node in job["nodes"]
@@ -41,6 +48,7 @@ def conclude(
                 "nodes": ends,
                 "cause": cause,
                 "last": metrics[-1] if metrics else None,
+                "checkpoint": checkpoints[-1] if checkpoints else None,
                 "output": output,
                 "logs": str(record.folder / "hosts"),
             }
@@ -49,6 +57,7 @@ def conclude(
         _say_success(job, metrics, output, line)
     else:
         _say_failure(job["name"], state, states, line, cause)
+        line.say(f"it ended {reached(metrics, checkpoints)}; {resume_line(job['name'])}")
         _say_likely(Facts(job["name"], state, job, time.time(), states, metrics=metrics), line)
         line.say(
             f"every node's output is in {record.folder}/hosts; more: {program()} train.why --name"
@@ -81,16 +90,10 @@ def _say_success(
     else:
         line.say(f"{name} is done")
     line.say(f"checkpoints: {output}/checkpoints")
-    another = (
-        ""
-        if job.get("script")
-        else f"\n  {program()} train.launch --profile gpt2-micro-smoke --nodes 4"
-        " --launcher torchrun --set train.device_batch_size=2 --name four"
-    )
     line.say(
         "next, for example:\n"
         f"  {program()} train.status --name {name}\n"
-        f"  {program()} train.logs --name {name}{another}"
+        f"  {program()} train.logs --name {name}"
     )
 
 

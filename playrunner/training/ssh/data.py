@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from playrunner.options import Options
 from playrunner.ssh.fleet import Fleet
 from playrunner.training.data.places import candidates, instead, is_optional, reading, remedy
+from playrunner.training.data.request import StageRequest, target_of
+from playrunner.training.data.transfer import Folder
 from playrunner.training.request import refuse
+from playrunner.training.screen.screen import LiveLine
 from playrunner.training.ssh.job import Job
-from playrunner.training.ssh.stage import data_folder
+from playrunner.training.ssh.stage import data_folder, staged_on
+
+
+def bring_data(
+    data: StageRequest, job: Job, fleet: Fleet, options: Options, line: LiveLine
+) -> None:
+    """What --data names, on every node of the run."""
+    targets = {node.host: target_of(data, data_folder(node.root)) for node in job.nodes}
+    if options.check:
+        line.say(f"data: {data.title} would be copied to {targets[job.master.host]}")
+        return
+    begun = time.monotonic()
+    folder = Folder(Path(data.source)) if data.is_folder else None
+    outcomes = staged_on(fleet, data, targets, folder, lambda text: None)
+    failed = [f"{host}: {why}" for host, (_, why) in outcomes.items() if why]
+    refuse(failed, f"--data {data.title}")
+    first = outcomes[job.master.host][0]
+    word = "copied" if any(result.get("changed") for result, _ in outcomes.values()) else "there"
+    line.say(
+        f"data {word}: {int(first.get('bytes') or 0) / 1e6:.1f} MB on {len(targets)} nodes"
+        f" ({time.monotonic() - begun:.1f} s)"
+    )
 
 
 def with_data(job: Job, fleet: Fleet, options: Options, say: Callable[[str], None]) -> Job:

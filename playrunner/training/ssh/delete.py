@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import dataclass
 
 from playrunner.errors import BadInput
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.project import program
+from playrunner.ssh.fleet import Fleet
 from playrunner.training.request import refuse
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.run import Run
@@ -28,21 +30,40 @@ def delete(options: Options, name: str) -> int:
             raise BadInput(
                 f"{name} is {run.state}; stop it first: {program()} train.stop --name {name}"
             )
-        hosts = list(dict.fromkeys([*run.hosts, *run.supervisors]))
-        paths = {host: f"{root_of(fleet, host)}/runs/{name}" for host in hosts}
-        answers = fleet.ask(paths, "train.size", lambda host: {"path": paths[host]})
-        refuse(_troubles(answers), "delete")
-        # Nodes that share the folder see the same one: its bytes count once, and one deletes it.
-        first = {str(answer["marker"]): host for host, answer in answers.items()}
-        size = sum(int(answers[host]["bytes"]) for host in first.values())
-        if options.check or not _agreed(run, size, options):
-            return _say(options, name, size, changed=False)
-        done = fleet.ask(
-            first.values(), "host.file", lambda host: {"path": paths[host], "state": "absent"}
-        )
-        refuse(_troubles(done), "delete")
-    shutil.rmtree(Record(name).folder, ignore_errors=True)
-    return _say(options, name, size, changed=True)
+        folders = measured(fleet, run)
+        if options.check or not _agreed(run, folders.bytes, options):
+            return _say(options, name, folders.bytes, changed=False)
+        remove(fleet, run, folders)
+    return _say(options, name, folders.bytes, changed=True)
+
+
+@dataclass(frozen=True)
+class Folders:
+    """A run's folders, by a host that has each, and their size."""
+
+    paths: dict[str, str]
+    bytes: int
+
+
+def measured(fleet: Fleet, run: Run) -> Folders:
+    """Nodes that share the folder see the same one: its bytes count once, and one deletes it."""
+    hosts = list(dict.fromkeys([*run.hosts, *run.supervisors]))
+    paths = {host: f"{root_of(fleet, host)}/runs/{run.name}" for host in hosts}
+    answers = fleet.ask(paths, "train.size", lambda host: {"path": paths[host]})
+    refuse(_troubles(answers), "delete")
+    first = {str(answer["marker"]): host for host, answer in answers.items()}
+    size = sum(int(answers[host]["bytes"]) for host in first.values())
+    return Folders({host: paths[host] for host in first.values()}, size)
+
+
+def remove(fleet: Fleet, run: Run, folders: Folders) -> None:
+    done = fleet.ask(
+        folders.paths,
+        "host.file",
+        lambda host: {"path": folders.paths[host], "state": "absent"},
+    )
+    refuse(_troubles(done), "delete")
+    shutil.rmtree(Record(run.name).folder, ignore_errors=True)
 
 
 def _troubles(answers: dict[str, dict[str, object]]) -> list[str]:
@@ -57,9 +78,9 @@ def _agreed(run: Run, size: int, options: Options) -> bool:
     if options.yes:
         return True
     if options.json or not sys.stdin.isatty():
-        raise BadInput(f"{run.name}: deleting {_shown(size)} needs --yes without a terminal")
+        raise BadInput(f"{run.name}: deleting {shown_size(size)} needs --yes without a terminal")
     checkpoints = f"{len(run.checkpoints)} checkpoint{'s' * (len(run.checkpoints) != 1)}"
-    answer = input(f"delete {run.name} ({run.state}, {checkpoints}, {_shown(size)})? [y/N] ")
+    answer = input(f"delete {run.name} ({run.state}, {checkpoints}, {shown_size(size)})? [y/N] ")
     return answer.strip().lower() in ("y", "yes")
 
 
@@ -67,13 +88,13 @@ def _say(options: Options, name: str, size: int, *, changed: bool) -> int:
     if options.json:
         print_json({"name": name, "changed": changed, "bytes": size})
     elif changed:
-        print(f"{name} is deleted: {_shown(size)}")
+        print(f"{name} is deleted: {shown_size(size)}")
     else:
-        print(f"{name} would be deleted: {_shown(size)}; nothing is changed")
+        print(f"{name} would be deleted: {shown_size(size)}; nothing is changed")
     return 0
 
 
-def _shown(size: int) -> str:
+def shown_size(size: int) -> str:
     for unit, least in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= least:
             return f"{size / least:.1f} {unit}"

@@ -53,6 +53,7 @@ class Job:
     # All nodes must see the same folder; else those that do not keep copies of their own
     shared: bool = False
     gate: bool = True  # the network is proved before the first step
+    secrets: tuple[str, ...] = ()  # where they come from: NAME of a variable, or NAME=FILE
 
     @property
     def gate_port(self) -> int:
@@ -109,6 +110,7 @@ class Job:
             "hourly": self.hourly,
             "overrides": list(self.overrides),
             "gate": self.proves,
+            "secrets": list(self.secrets),
             "created": time.time(),
         }
 

@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from playrunner.errors import HostUnreachable
@@ -18,10 +19,12 @@ from playrunner.project import program
 from playrunner.run.run import run_plays
 from playrunner.ssh.fleet import Fleet
 from playrunner.text.written import Plain
+from playrunner.training.data.at_launch import launch_data, reading_data
 from playrunner.training.environment.compiler import as_json
 from playrunner.training.environment.variable import Variable
 from playrunner.training.netcheck.errors import GateClosed
 from playrunner.training.netcheck.spares import launch_with_replacement_nodes
+from playrunner.training.notify import Notifier
 from playrunner.training.request import (
     Request,
     default_name,
@@ -32,20 +35,22 @@ from playrunner.training.request import (
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.remembered import used_inventory
 from playrunner.training.runs.states import CANCELLED
+from playrunner.training.screen.phases import Phases, count, step_options
 from playrunner.training.screen.screen import LiveLine
 from playrunner.training.ssh import preflight
 from playrunner.training.ssh.before_launch import goes_on, left_elsewhere
 from playrunner.training.ssh.conclusion import conclude
-from playrunner.training.ssh.data import with_data
+from playrunner.training.ssh.data import bring_data, with_data
 from playrunner.training.ssh.follow import Follower
 from playrunner.training.ssh.job import LEASE_SECONDS, Job
 from playrunner.training.ssh.listener import RecordingListener
-from playrunner.training.ssh.nodes.hosts import open_fleet
+from playrunner.training.ssh.nodes.hosts import open_fleet, root_of, usable_hosts
 from playrunner.training.ssh.nodes.pool import host_pool
 from playrunner.training.ssh.nodes.sandbox_fit import fitted
 from playrunner.training.ssh.plan import environment_of, plan
-from playrunner.training.ssh.run_view import find_run
+from playrunner.training.ssh.run_view import checkpoints_of, find_run
 from playrunner.training.ssh.script import script_steps
+from playrunner.training.ssh.stage import data_folder
 from playrunner.training.ssh.steps import steps_for
 from playrunner.training.ssh.stop import stop_run
 from trainer.netcheck.findings import Expected
@@ -71,9 +76,16 @@ def launch(request: Request, options: Options) -> int:
 
 
 def _launch(request: Request, options: Options) -> int:
+    data = launch_data(request)
     profile = read_request(request)
     line = LiveLine(profile.train.steps, quiet=options.json)
+    line.notify = Notifier(request.notify, request.name or default_name(request), line.say).send
+    phases = Phases(line)
     with open_fleet(options, wanted_nodes(request, profile)) as fleet:
+        if data:
+            base = data_folder(root_of(fleet, usable_hosts(fleet, options)[0]))
+            request = reading_data(request, data, base)
+            profile = read_request(request)
         job = plan(request, profile, fleet, options)
         facts = preflight.look(fleet, job)
         request, job = fitted(request, job, facts, fleet, options, line)
@@ -88,14 +100,22 @@ def _launch(request: Request, options: Options) -> int:
         refuse(preflight.complaints(job, facts, time.time()), "preflight")
         if not existing:
             refuse(left_elsewhere(job, facts, fleet), "preflight")
-        job = job if job.profile.script else with_data(job, fleet, options, line.say)
+        if data:
+            bring_data(data, job, fleet, options, line)
+        elif not job.profile.script:
+            job = with_data(job, fleet, options, line.say)
         environment = environment_of(job, fleet, facts)
+        phases.done(f"checked {count(len(job.nodes), 'node')}")
         # Nothing that runs is touched before all that could refuse the launch has been looked at.
         if existing and existing.state in ("running", "stopping") and not options.check:
             line.say(f"{job.name} is running; stopping it first")
             stop_run(fleet, existing.job, options)
         starting = replace(options, skip_tags="start" if request.stage_only else "")
         summary, jobs, code = _start(job, facts, environment, fleet, starting)
+        if not code:
+            word = "would be started" if options.check else "started"
+            word = "nothing started" if request.stage_only else word
+            phases.done(f"code synced, {_sent(jobs):.1f} MB; {word}")
         if code or options.check or request.stage_only:
             if options.json:
                 ended = "failed" if code else "checked" if options.check else "staged"
@@ -184,7 +204,7 @@ def follow(
     others = [node["host"] for node in job["nodes"] if node["host"] not in follower.silent]
     if rejoin and states.get(host, {}).get("state") == "lost" and len(others) >= job["elastic"][0]:
         raise FirstNodeLost(states[host]["reason"], others)
-    return conclude(job, states, record, line, options)
+    return conclude(job, states, record, line, options, checkpoints_of(fleet, others, job["name"]))
 
 
 def _say_detached(job: dict[str, Any], line: LiveLine, options: Options) -> int:
@@ -228,6 +248,13 @@ def _rejoin(host: str, jobs: dict[str, Any], fleet: Fleet, options: Options) -> 
         )
 
 
+def _sent(jobs: dict[str, Any]) -> float:
+    """Megabytes of the archives that go to a node which has nothing of them yet."""
+    job = next(iter(jobs.values()))
+    archives = [job["archive"], job["script"].get("archive", "")]
+    return sum(Path(archive).stat().st_size for archive in archives if archive) / 1e6
+
+
 def _start(
     job: Job,
     facts: preflight.Facts,
@@ -239,14 +266,7 @@ def _start(
     summary, jobs = steps_for(job, facts, environment, secrets.token_hex(16), script)
     play = role_play("training", ",".join(jobs))
     # Every node at once: they wait for one another when they start.
-    settings = replace(
-        options,
-        forks=max(options.forks, len(jobs)),
-        extra_vars=(),
-        limit="",
-        json=False,
-        quiet=options.json,
-    )
+    settings = replace(step_options(options), forks=max(options.forks, len(jobs)), extra_vars=())
     code = run_plays(
         [play],
         settings,

@@ -72,7 +72,9 @@ class RecordingListener:
         elif not self._told and (silence := stalled_for(self._newest, time.time())):
             self._told = True
             name = self.record.name
-            self.line.say(
+            text = (
                 f"no step for {silence:.0f} s; to see which rank the others wait for:"
                 f" {program()} train.why --name {name}"
             )
+            self.line.say(text)
+            self.line.notify("stalled", text)

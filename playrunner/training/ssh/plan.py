@@ -13,6 +13,7 @@ from playrunner.training.environment.compiler import compile_environment
 from playrunner.training.environment.conflicts import conflicting_settings
 from playrunner.training.environment.machine_facts import MachineFacts
 from playrunner.training.environment.variable import Variable
+from playrunner.training.given_secrets import secret_variables, with_secrets
 from playrunner.training.request import Request, check_name, default_name, refuse, wanted_nodes
 from playrunner.training.ssh.job import (
     LEASE_SECONDS,
@@ -54,9 +55,11 @@ def plan(request: Request, profile: Profile, fleet: Fleet, options: Options) -> 
         gate=request.gate,
         shared=_shared(fleet, nodes[0].host),
         share_devices=bool(fleet.variable(nodes[0].host, "train_share_devices", False)),
+        secrets=request.secrets,
         lease_seconds=float(fleet.variable(nodes[0].host, "train_lease_seconds", LEASE_SECONDS)),
     )
     check_job(job)
+    secret_variables(job.secrets)  # one that is missing is refused here
     return job
 
 
@@ -88,7 +91,7 @@ def environment_of(job: Job, fleet: Fleet, facts: Facts) -> list[Variable]:
         profile_name=job.profile_name,
     )
     refuse(conflicting_settings(variables, machines), "environment")
-    return variables
+    return with_secrets(variables, job.secrets)
 
 
 def _dumps(job: Job) -> str:

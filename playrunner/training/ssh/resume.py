@@ -64,5 +64,6 @@ def _again(run: Run, nodes: int, overrides: tuple[str, ...], detach: bool) -> Re
         nodes,
         continued(given.get("overrides", ()), bool(run.checkpoints)),
         str(given["launcher"]),
+        secrets=tuple(given.get("secrets", ())),
     )
     return replace(request, overrides=(*request.overrides, *overrides), detach=detach)

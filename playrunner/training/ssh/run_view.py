@@ -81,3 +81,9 @@ def _newest(metrics: list[dict[str, Any]]) -> float:
 def find_run(fleet: Fleet, hosts: Sequence[str], name: str, metrics: int = 1) -> Run | None:
     runs, _ = all_runs(fleet, hosts, name, metrics)
     return runs[0] if runs else None
+
+
+def checkpoints_of(fleet: Fleet, hosts: Sequence[str], name: str) -> list[str]:
+    """The checkpoints of a run, oldest first, as these nodes have them now."""
+    run = find_run(fleet, hosts, name) if hosts else None
+    return run.checkpoints if run else []

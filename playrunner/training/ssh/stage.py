@@ -50,12 +50,12 @@ def stage(request: StageRequest, overrides: tuple[str, ...], options: Options) -
             return _tell_checked(request, targets, options)
         folder = Folder(Path(request.source).expanduser()) if request.is_folder else None
         line = LiveLine(0, quiet=options.json)
-        outcomes = _staged(fleet, request, targets, folder, line.say)
+        outcomes = staged_on(fleet, request, targets, folder, line.say)
         line.end()
     return _tell(request, outcomes, options)
 
 
-def _staged(
+def staged_on(
     fleet: Fleet,
     request: StageRequest,
     targets: dict[str, str],

@@ -8,8 +8,9 @@ from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.text.streams import visible
 from playrunner.training.runs.run import Run
+from playrunner.training.runs.stall import PACE
 from playrunner.training.runs.states import exit_code
-from playrunner.training.screen.runs_table import alert_line, as_json, table
+from playrunner.training.screen.runs_table import alert_line, as_json, table, terminal_width
 from playrunner.training.ssh.nodes.hosts import open_fleet
 from playrunner.training.ssh.nodes.selection import the_run
 
@@ -17,7 +18,7 @@ from playrunner.training.ssh.nodes.selection import the_run
 def show_status(options: Options, name: str) -> int:
     """One run with its nodes; the exit code tells its state."""
     with open_fleet(options) as fleet:
-        run = the_run(fleet, options, name)
+        run = the_run(fleet, options, name, PACE)
     if options.json:
         print_json(as_json(run))
     else:
@@ -26,7 +27,7 @@ def show_status(options: Options, name: str) -> int:
 
 
 def _show(run: Run) -> None:
-    print(table([run]))
+    print(table([run], width=terminal_width()))
     for host in run.hosts:
         state = run.supervisors.get(host, {}).get("state", "unknown")
         count = run.processes.get(host, 0)

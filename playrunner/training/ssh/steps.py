@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -39,7 +39,8 @@ def steps_for(
         "run_id": job.run_id,
         "hosts": [node.host for node in job.nodes],
         "shared": job.shared,
-        "environment": json.dumps({each.name: each.value for each in environment}, indent=1),
+        "environment": _as_file(each for each in environment if not each.hidden),
+        "secrets": _as_file(each for each in environment if each.hidden) if job.secrets else "",
     }
     jobs = Plain(
         {
@@ -56,6 +57,10 @@ def steps_for(
         }
     )
     return summary, jobs
+
+
+def _as_file(environment: Iterable[Variable]) -> str:
+    return json.dumps({each.name: each.value for each in environment}, indent=1)
 
 
 def _start_order(job: Job, node: NodeSlot, code: str) -> StartOrder:
@@ -79,6 +84,7 @@ def _start_order(job: Job, node: NodeSlot, code: str) -> StartOrder:
         restarts_per_hour=job.profile.launch.restarts_per_hour,
         commands=commands(job, node, code),
         script=bool(job.profile.script),
+        secrets=bool(job.secrets),
     )
 
 

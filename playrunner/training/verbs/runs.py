@@ -14,9 +14,14 @@ from playrunner.training.verbs.scripts import (
     words_after_dashes,
 )
 
+_SECRET: tuple[list[str], str] = (
+    [],
+    "NAME, a variable of this shell, or NAME=FILE: only the ranks get its value; may be repeated",
+)
+
 
 @verb(
-    flags=LAUNCH,
+    flags={**LAUNCH, "secret": _SECRET},
     help={
         "profile": "a profile of trainer/profiles, or a YAML file",
         "script": (
@@ -33,6 +38,14 @@ from playrunner.training.verbs.scripts import (
         ),
         "replace": "stop a running run of the same name first; continue a finished one",
         "gate": "check the network before training (--no-gate skips the check)",
+        "data": (
+            "a file or folder of this machine, s3://, gs:// or hf://: copied where the ranks read"
+            " it before the launch; a script finds it at $DATA_DIR"
+        ),
+        "notify": (
+            "an http(s) address or a command that is told when the run ends, fails or stalls"
+            " (PLAYRUNNER_EVENT, PLAYRUNNER_RUN and PLAYRUNNER_TEXT, or the same as JSON)"
+        ),
         "stage-only": "check every node and copy all files, but start nothing",
     },
 )
@@ -48,18 +61,41 @@ def launch(
     gate: bool = True,
     stage_only: bool = False,
     script: str = "",
+    data: str = "",
+    notify: str = "",
 ) -> int:
     """Start a training run from a profile, or of a script of your own, and follow it
     (idempotent)."""
     from playrunner.training.backend import choose_backend, chosen_launcher
-    from playrunner.training.request import Request
+    from playrunner.training.given_secrets import secret_sources
+    from playrunner.training.request import Request, default_name
 
     settings = (*script_settings(script, words_after_dashes()), *flags.pop("set"))
+    secrets = secret_sources(flags.pop("secret"))
     profile = whole_path(profile)
     options = options_from(flags)
     chosen = chosen_launcher(options, launcher, profile, settings)
-    request = Request(profile, name, nodes, settings, chosen, detach, replace, gate, stage_only)
-    return choose_backend(options, launcher=chosen).launch(request)
+    request = Request(
+        profile,
+        name,
+        nodes,
+        settings,
+        chosen,
+        detach,
+        replace,
+        gate,
+        stage_only,
+        data=data,
+        secrets=secrets,
+        notify=notify,
+    )
+    backend = choose_backend(options, launcher=chosen)
+    if not notify:
+        return backend.launch(request)
+    from playrunner.training.notify import check_target, notifying
+
+    check_target(notify, detach)
+    return notifying(lambda: backend.launch(request), notify, name or default_name(request))
 
 
 @verb(flags=RUN)
@@ -80,6 +116,14 @@ def stop(context: Any, flags: dict[str, Any], name: str = "") -> int:
 def delete(context: Any, flags: dict[str, Any], name: str = "") -> int:
     """Delete a run on hosts that has ended, with its checkpoints; says its size and asks first."""
     return run_backend(flags, name).delete(name)
+
+
+@verb(flags=RUN, help={"keep": "how many of the newest runs that have ended to keep"})
+def prune(context: Any, flags: dict[str, Any], keep: int = 3) -> int:
+    """Delete the runs on hosts that have ended, but the newest; says their sizes and asks first."""
+    from playrunner.training.ssh.prune import prune as prune_runs
+
+    return prune_runs(options_from(flags), keep)
 
 
 @verb(flags=LOOK, help=NAMED)

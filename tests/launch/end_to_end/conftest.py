@@ -16,4 +16,4 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     state = tmp_path_factory.mktemp("state")
     made = Site(Path(state))
     yield made
-    made.invoke("sandbox.down")
+    made.invoke("sandbox.down", "--yes")

@@ -17,7 +17,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Two nodes behind real sshd on loopback; they share a folder, as the sandbox's nodes do."""
     made = Site(tmp_path_factory.mktemp("data"))
     yield made
-    made.invoke("sandbox.down")
+    made.invoke("sandbox.down", "--yes")
 
 
 def test_what_a_profile_reads_is_refused_when_missing_staged_once_and_trained_on(

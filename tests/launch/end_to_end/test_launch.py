@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import time
 
@@ -76,6 +77,13 @@ def test_a_killed_rank_stops_all_nodes_and_the_run_resumes_on_the_same_curve(sit
     assert running.returncode == 100, out + err
     assert "node2: rank 1 was ended by SIGKILL" in err
     assert "likely: a process on node2 was killed from outside" in err
+    ended = re.search(
+        r"it ended at step (\d+), loss \d\.\d+; its newest checkpoint is step-0*(\d+)(.*)", err
+    )
+    assert ended and int(ended[2]) % 4 == 0, err
+    lost = int(ended[1]) - int(ended[2])
+    assert not lost or f"({lost} step{'s' * (lost != 1)} lost)" in ended[3]
+    assert "train.resume --name killed" in ended[3]
     resumed = site.launch("killed", "--nodes", 2, settings=(*QUICK, "train.steps=30"))
     assert resumed.code == 0, resumed.text
     assert "resuming from step-" in resumed.err

@@ -15,7 +15,7 @@ from tests.support.contributing import Copy
 def copy(tmp_path: Path) -> Iterator[Copy]:
     copy = Copy(tmp_path)
     yield copy
-    assert copy.playrunner("sandbox.down").code == 0
+    assert copy.playrunner("sandbox.down", "--yes").code == 0
 
 
 @pytest.mark.processes

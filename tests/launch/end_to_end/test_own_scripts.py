@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,16 @@ from tests.support import runner
 from tests.support.launch.site import PATIENCE_SECONDS, Site
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
+
+SMALL = """
+import os, sys
+from playrunner import metrics
+rows = open(sys.argv[1].removeprefix("--data=")).read()
+assert rows == "one\\ntwo\\n", rows
+# Backwards: their values are looked for in all files afterwards
+assert os.environ["HUB_PASS"][::-1] + os.environ["OTHER"][::-1] == "llehs-eht-foelif-a-fo"
+metrics.log(1, loss=2.5)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +96,8 @@ def test_a_script_for_the_hugging_face_trainer_runs_as_it_is(site: Site, project
     assert ended.code == 0, ended.text
     losses = site.losses("hugging")
     assert len(losses) == 3 and max(losses) == 6, losses
+    kept = site.invoke("sandbox.down")
+    assert kept.code == 5 and "hugging (" in kept.err and "--yes deletes them" in kept.err
     state = site.invoke("train.status", "--name", "hugging", "--json").data
     assert {"checkpoint-3", "checkpoint-6"} <= set(state["checkpoints"])
     assert state["checkpoint_bytes"]["checkpoint-6"] > 1000
@@ -121,15 +134,40 @@ def test_one_changed_file_is_all_that_travels_and_a_wrong_argument_is_not_tried_
     store = site.shared / "code" / "files"
     before = {path.name for path in store.iterdir()}
     # Done before its node has joined
-    (project / "small.py").write_text("from playrunner import metrics\nmetrics.log(1, loss=2.5)\n")
-    ended = _launch(site, project / "small.py", "small", "--launcher", "direct", "--no-gate")
+    (project / "small.py").write_text(SMALL)
+    rows, token = project.parent / "rows.txt", project.parent / "token"
+    rows.write_text("one\ntwo\n")
+    token.write_text("of-a-file\n")
+    ended = runner.finish(
+        site.start(
+            *("train.launch", "--script", project / "small.py", "--name", "small", "--nodes", 2),
+            *("--launcher", "direct", "--no-gate", "--data", rows, "--secret", "HUB_PASS"),
+            *("--secret", f"OTHER={token}", "--", "--data=$DATA_DIR"),
+            HUB_PASS="of-the-shell",
+        ),
+        PATIENCE_SECONDS,
+    )
     assert ended.code == 0, ended.text
     assert site.losses("small") == {1: 2.5}
+    assert "data copied: 0.0 MB on 2 nodes" in ended.err
+    kept = subprocess.run(
+        ["grep", "-rlE", "of-the-shell|of-a-file", site.state],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert kept.stdout == "", "no file of a node or of this machine has a secret's value"
+    missing = site.invoke("train.launch", "--script", project / "small.py", "--secret", "HUB_PASS")
+    assert missing.code == 5 and "HUB_PASS: it is not set in this shell" in missing.err
+    absent = site.invoke("train.launch", "--script", project / "small.py", "--data", "nowhere")
+    assert absent.code == 5 and "--data nowhere: no such file or folder" in absent.err
     assert len({path.name for path in store.iterdir()} - before) == 1
     asked = site.invoke("train.delete", "--name", "small")
     assert asked.code == 5 and "needs --yes" in asked.err
     other = site.invoke("train.delete", "--name", "../code", "--yes")
     assert other.code == 5 and "is a path" in other.err and store.exists()
+    pruned = site.invoke("train.prune", "--keep", 0, "--check", "--json").data
+    assert not pruned["changed"] and pruned["runs"]["small"] > 100
     deleted = site.invoke("train.delete", "--name", "small", "--yes", "--json")
     assert deleted.data["changed"] and deleted.data["bytes"] > 100, deleted.text
     assert not site.folder("small").exists()

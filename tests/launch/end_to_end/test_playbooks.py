@@ -69,7 +69,7 @@ class Teller:
 def teller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Teller]:
     made = Teller(tmp_path_factory.mktemp("stories"))
     yield made
-    made.invoke("sandbox.down")
+    made.invoke("sandbox.down", "--yes")
 
 
 @pytest.mark.parametrize(

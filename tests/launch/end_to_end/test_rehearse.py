@@ -38,4 +38,4 @@ def test_a_guides_own_profile_is_rehearsed_to_the_end(
         metrics = (tmp_path / "training" / "runs" / profile / "metrics.jsonl").read_text()
         assert metrics.strip(), "it trained"
     finally:
-        runner.invoke("sandbox.down", state=tmp_path)
+        runner.invoke("sandbox.down", "--yes", state=tmp_path)

@@ -100,6 +100,8 @@ def test_a_script_on_the_command_line_becomes_settings_that_a_run_keeps(
     settings = tuple(script_settings("sub/My_Train.py", ["--lr", "1e-3", "--text", "a b: {c}"]))
     assert default_name(Request("", overrides=settings)) == "my-train"
     monkeypatch.chdir("/")
+    from_root = script_settings(f"{tmp_path}/sub/My_Train.py", [])
+    assert from_root[1] == f'code="{tmp_path}/sub"', "not all files of the machine"
     profile = profile_of("", settings)
     assert profile.args == ("--lr", "1e-3", "--text", "a b: {c}")
     assert (profile.script, profile.code) == ("sub/My_Train.py", str(tmp_path))

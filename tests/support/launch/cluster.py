@@ -19,7 +19,7 @@ import yaml
 from playrunner.sandbox.kube.process import process
 from tests.support import runner
 from tests.support.kube.module_stage import Api
-from tests.support.launch.site import PATIENCE_SECONDS, Site
+from tests.support.launch.site import PATIENCE_SECONDS, Site, environments
 
 CLAIM = "shared"
 KINDS = {
@@ -121,6 +121,12 @@ class ClusterSite(Site):
             self._installed.add(launcher)
             made = self.invoke(f"{ROLES[launcher]}.create", "--inventory", self.inventory)
             assert made.code == 0, made.text
+
+    def rank_in_pods(self, name: str, rank: int) -> int:
+        """The process that trains as this rank, 0 while there is none."""
+        run_id = str(self.status(name)["run_id"])
+        marks = {f"TRAINER_LAUNCH={run_id}".encode(), f"RANK={rank}".encode()}
+        return next((pid for pid, environment in environments() if marks <= set(environment)), 0)
 
     def interrupt(self, process: subprocess.Popen[str]) -> runner.Outcome:
         process.send_signal(signal.SIGINT)

@@ -42,7 +42,15 @@ def common_flags(job: ClusterJob) -> list[str]:
 
 
 def trainer_words(job: ClusterJob) -> list[str]:
+    if job.profile.script:
+        words = [job.work, job.profile.script, *job.profile.args]
+        return ["-m", "trainer.script", *map(literal, words)]
     return ["-m", "trainer", "--profile", f"{FILES}/{PROFILE}", "--output", job.output]
+
+
+def literal(text: str) -> str:
+    """As Kubernetes leaves it: `$(NAME)` in a pod's arguments and values would be replaced."""
+    return text.replace("$", "$$")
 
 
 def endpoint(job: ClusterJob, first_pod: str) -> str:

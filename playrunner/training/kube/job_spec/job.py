@@ -47,6 +47,7 @@ class ClusterJob:
     overrides: tuple[str, ...] = ()
     detached: bool = False
     avoid: tuple[str, ...] = ()  # nodes that its pods do not go to
+    secrets: tuple[str, ...] = ()  # where they come from: NAME of a variable, or NAME=FILE
     queue: str = ""  # of Kueue, in which it waits to be admitted
     created: float = field(default_factory=time.time)
 
@@ -68,6 +69,11 @@ class ClusterJob:
         return f"{self.folder}/output"
 
     @property
+    def work(self) -> str:
+        """Where a script of the user's own runs; all pods see it."""
+        return f"{self.folder}/work"
+
+    @property
     def grace_seconds(self) -> int:
         return round(self.profile.train.checkpoint.grace_seconds + GRACE_BEYOND_SAVING)
 
@@ -78,6 +84,7 @@ class ClusterJob:
             "run_id": self.run_id,
             "profile": self.profile_name,
             "launcher": self.launcher,
+            "script": self.profile.script,
             "namespace": self.settings.namespace,
             "world_size": self.world_size,
             "replicas": self.nodes,
@@ -90,6 +97,7 @@ class ClusterJob:
             "grace_seconds": self.grace_seconds,
             "hourly": self.settings.hourly * self.nodes,
             "overrides": list(self.overrides),
+            "secrets": list(self.secrets),
             "output": self.output,
             "claim": self.settings.claim,
             "mount": self.settings.mount,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.training.kube.job_spec.command import CODE, FILES, start_command
+from playrunner.training.kube.job_spec.command import CODE, FILES, literal, start_command
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.job_spec.names import ID, labels
 from playrunner.training.kube.job_spec.security import container_security, home, pod_security
@@ -95,6 +95,7 @@ def _environment(job: ClusterJob, first: str, replica: int) -> list[dict[str, An
         **_SPOKEN,
         "TRAINER_LAUNCH": job.run_id,
         **home(job.settings),
+        **_script(job),
         **decided,
         **_neuron(job, replica),
     }
@@ -107,6 +108,19 @@ def _environment(job: ClusterJob, first: str, replica: int) -> list[dict[str, An
         for name, path in _FIELDS.items()
     ]
     return [*fields, *({"name": name, "value": value} for name, value in sorted(own.items()))]
+
+
+def _script(job: ClusterJob) -> dict[str, str]:
+    """What a script of the user's own finds, as over SSH."""
+    if not job.profile.script:
+        return {}
+    return {
+        "RUN_DIR": job.output,
+        "CHECKPOINT_DIR": f"{job.output}/checkpoints",
+        "PYTHONUNBUFFERED": "1",
+        "TRAINER_WORK": job.work,
+        "TRAINER_SETUP": literal(job.profile.setup),
+    }
 
 
 def _neuron(job: ClusterJob, replica: int) -> dict[str, str]:

@@ -16,7 +16,7 @@ from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.network.pool import ClusterPool
 from playrunner.training.kube.session import ClusterSession, open_session
 from playrunner.training.netcheck.spares import launch_with_replacement_nodes
-from playrunner.training.request import Request, run_name
+from playrunner.training.request import Request, default_name
 from playrunner.variables.templating import MISSING
 from trainer.netcheck.findings import Expected
 
@@ -37,7 +37,7 @@ def launch_past_gate(
         asked.append(made.request)
 
     return launch_with_replacement_nodes(
-        request.name or run_name(request.profile), lambda: start(asked[-1]), pool
+        request.name or default_name(request), lambda: start(asked[-1]), pool
     )
 
 

@@ -23,11 +23,14 @@ from playrunner.training.runs.run import Run
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,252}")
 _SUMMARY: Shape = {
     **dict.fromkeys(("name!", "run_id!", "launcher!", "namespace!", "output!"), str),
-    **dict.fromkeys(("profile", "strategy", "device", "claim", "mount", "image", "python"), str),
+    **dict.fromkeys(
+        ("profile", "script", "strategy", "device", "claim", "mount", "image", "python"), str
+    ),
     **dict.fromkeys(("world_size!", "replicas!", "processes!", "steps!", "port"), int),
     **dict.fromkeys(("grace_seconds", "hourly", "created"), float),
     "elastic": [int],
     "overrides": [str],
+    "secrets": [str],
     "detached": bool,
 }
 

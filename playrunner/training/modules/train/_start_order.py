@@ -29,4 +29,5 @@ class StartOrder:
     max_restarts: int = 0  # of the whole run, after a process has failed
     restarts_per_hour: int = 6
     commands: list[dict[str, Any]] = field(default_factory=list)  # argv, environment, label
+    secrets: bool = False  # secrets.json beside start.json has more variables
     script: bool = False  # a program of the user's own: its output is searched for metrics
