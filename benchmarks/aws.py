@@ -149,8 +149,8 @@ def main() -> int:
     )
     print(f"{'teardown':<14}{gone[0]:>9.1f}{gone[1]:>8}   {gone[2]['left']['leftovers']} left")
     print(
-        f"{'audit':<14}{'':>9}{audit:>8}   {audit_among_others} with {FOREIGN_ROLES} roles of others"
-        " (goal: as many)"
+        f"{'audit':<14}{'':>9}{audit:>8}   {audit_among_others} with {FOREIGN_ROLES} roles of"
+        " others (goal: as many)"
     )
     # A list of roles has pages of a hundred
     flat = audit_among_others - audit <= FOREIGN_ROLES // 100

@@ -21,7 +21,6 @@ from playrunner.cloud.extras import packages_of
 from playrunner.cloud.shared_reads import SharedReads
 from playrunner.errors import PlayrunnerError, RunRefused
 
-# What is not found by one of these is gone.
 # What stays the same for as long as a run takes: asked for once.
 STEADY = (
     "get_caller_identity",
@@ -30,6 +29,7 @@ STEADY = (
     "describe_instance_types",
     "describe_instance_type_offerings",
 )
+# What is not found by one of these is gone.
 ENDING = ("delete_", "release_", "terminate_", "detach_", "disassociate_", "revoke_", "remove_")
 _ID = re.compile(r"\b[a-z]{1,12}-[0-9a-f]{8,17}\b")  # as vpc-0123456789abcdef0
 

@@ -56,11 +56,13 @@ def test_what_was_asked_for_in_another_stack_is_not_waited_for(tmp_path: Path) -
 
 def test_a_token_without_an_answer_is_used_again_in_its_own_stack_alone(tmp_path: Path) -> None:
     facts = {"call": "ec2.create_nat_gateway", "subject": "nat gateway"}
-    with pytest.raises(Unanswered):
-        with logged_call(
+    with (
+        pytest.raises(Unanswered),
+        logged_call(
             CallLog(Ledger("create", tmp_path)), **facts, stack="one@us-west-2", token="sent"
-        ):
-            raise Unanswered("silence")
+        ),
+    ):
+        raise Unanswered("silence")
     # What another stack's step of the same title asks for answers nothing of this one
     with logged_call(CallLog(Ledger("create", tmp_path)), **facts, stack="two@us-west-2"):
         pass

@@ -6,7 +6,6 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
-from playrunner.sandbox.aws.api.aws_state import ACCOUNT
 from playrunner.sandbox.aws.api.tokens import forget, once
 from playrunner.sandbox.aws.api.wire import AwsError, Call, page
 
@@ -48,7 +47,8 @@ def _create(call: Call) -> dict[str, Any]:
     link_number = f"dra-{uuid.uuid4().hex[:17]}"
     link = {
         "AssociationId": link_number,
-        "ResourceARN": f"arn:aws:fsx:{call.region_name}:{ACCOUNT}:association/{number}/{link_number}",
+        "ResourceARN": f"{file_system['ResourceARN'].partition(':file-system/')[0]}:association"
+        f"/{number}/{link_number}",
         "FileSystemId": number,
         "Lifecycle": "CREATING",
         "FileSystemPath": path,
