@@ -58,8 +58,8 @@ rehearsals: $(TRAINER_READY) $(AWS_CLI) packages kube-packages  ## every guide w
 fuzz: $(READY)  ## mutated files, replies and answers on every surface; FUZZ_INPUTS=200000 takes hours, FUZZ_SEED=7 starts elsewhere
 	FUZZ_INPUTS=$(FUZZ_INPUTS) $(RUN) pytest -q -n 2 tests/fuzz $(if $(FUZZ_SEED),--hypothesis-seed $(FUZZ_SEED))
 
-drills: $(READY) packages  ## a run of all cloud roles killed at every event, every answer lost in turn; PLAYRUNNER_DRILL_EVERY=20 takes some
-	$(RUN) pytest -n 2 -m drill tests/roles
+drills: $(READY) packages  ## a run of all cloud roles killed at every event, every answer lost, every permission denied in turn; PLAYRUNNER_DRILL_EVERY=20 takes some, DRILL=denied, lag, killed or lost one kind
+	$(RUN) pytest -n 2 -m drill tests/roles $(if $(DRILL),-k $(DRILL))
 
 test-trainer: $(TRAINER_READY)  ## the trainer, with real processes that train; takes some minutes
 	OMP_NUM_THREADS=1 $(RUN) pytest tests/trainer --confcutdir tests/trainer

@@ -39,7 +39,8 @@ class Aws:
         self.account_session, self.subject, self.guarded = account, subject, guarded
         self.call_log, self.sleep = call_log, sleep
         self.not_before = time.monotonic() - SHARED_SECONDS
-        self.stack = ""  # the cluster whose things are changed: two have steps of the same name
+        # The cluster and region whose things are changed: two have steps of the same name
+        self.stack = ""
         self.last_change = ""  # the operation of the last change that was asked for
 
     @property
@@ -97,7 +98,9 @@ class Aws:
             facts["stack"] = self.stack
         if token:
             facts["token"] = arguments[token] = (
-                self.call_log.token(self.subject, call) if self.call_log else uuid.uuid4().hex
+                self.call_log.token(self.subject, call, self.stack)
+                if self.call_log
+                else uuid.uuid4().hex
             )
         try:
             with logged_call(self.call_log, **facts):

@@ -21,6 +21,14 @@ from playrunner.cloud.extras import packages_of
 from playrunner.cloud.shared_reads import SharedReads
 from playrunner.errors import PlayrunnerError, RunRefused
 
+# What stays the same for as long as a run takes: asked for once.
+STEADY = (
+    "get_caller_identity",
+    "describe_availability_zones",
+    "describe_cluster_versions",
+    "describe_instance_types",
+    "describe_instance_type_offerings",
+)
 # What is not found by one of these is gone.
 ENDING = ("delete_", "release_", "terminate_", "detach_", "disassociate_", "revoke_", "remove_")
 _ID = re.compile(r"\b[a-z]{1,12}-[0-9a-f]{8,17}\b")  # as vpc-0123456789abcdef0
@@ -72,8 +80,12 @@ class Account:
     ) -> Any:
         """The answer to a read that any step started after `not_before`."""
         key = service, operation, json.dumps(arguments, sort_keys=True, default=str)
+        if operation in STEADY:
+            service_topic, not_before = "", 0.0  # no change of ours, no time makes another answer
+        else:
+            service_topic = service
         return self._reads.read(
-            key, service, not_before, lambda: self._shown(service, operation, arguments)
+            key, service_topic, not_before, lambda: self._shown(service, operation, arguments)
         )
 
     def _shown(self, service: str, operation: str, arguments: Mapping[str, Any]) -> Any:

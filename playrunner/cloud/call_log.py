@@ -26,7 +26,7 @@ class CallRecorder(Protocol):
 
     def event(self, kind: str, **facts: Any) -> None: ...
 
-    def token(self, subject: str, call: str) -> str: ...
+    def token(self, subject: str, call: str, stack: str = "") -> str: ...
 
     def created_at(self, subject: str, stack: str = "") -> float | None: ...
 
@@ -37,17 +37,18 @@ class CallLog:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._unanswered: dict[tuple[str, str], str] | None = None
+        # By subject, stack and call: the same playbook makes several stacks
+        self._unanswered: dict[tuple[str, str, str], str] | None = None
         self._created: dict[tuple[str, str], float] = {}
         self._lock = threading.Lock()
 
     def event(self, kind: str, **facts: Any) -> None:
         self._ledger.event(kind, **facts)
 
-    def token(self, subject: str, call: str) -> str:
+    def token(self, subject: str, call: str, stack: str = "") -> str:
         with self._lock:
             self._read_past_runs()
-            return (self._unanswered or {}).pop((subject, call), "") or secrets.token_hex(16)
+            return (self._unanswered or {}).pop((subject, stack, call), "") or secrets.token_hex(16)
 
     def created_at(self, subject: str, stack: str = "") -> float | None:
         """When an earlier run asked for this thing to be made, unless it was deleted since; None
@@ -95,16 +96,16 @@ def _logged_calls(current: Path) -> Iterator[dict[str, Any]]:
                 yield dict(event)
 
 
-def _unanswered_tokens(logged: Iterable[dict[str, Any]]) -> dict[tuple[str, str], str]:
+def _unanswered_tokens(logged: Iterable[dict[str, Any]]) -> dict[tuple[str, str, str], str]:
     """The tokens of calls that earlier runs made and got no answer to, unless something was logged
     about their subject since."""
-    tokens: dict[tuple[str, str], str] = {}
+    tokens: dict[tuple[str, str, str], str] = {}
     for event in logged:
-        subject = str(event.get("subject"))
-        for key in [key for key in tokens if key[0] == subject]:
+        subject, stack = str(event.get("subject")), str(event.get("stack", ""))
+        for key in [key for key in tokens if key[:2] == (subject, stack)]:
             del tokens[key]
         if event["event"] == "call" and event.get("token"):
-            tokens[subject, str(event["call"])] = str(event["token"])
+            tokens[subject, stack, str(event["call"])] = str(event["token"])
     return tokens
 
 

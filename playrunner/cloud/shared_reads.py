@@ -36,6 +36,9 @@ class SharedReads:
             try:
                 answer.set_result(make())
             except BaseException as error:  # every step that shares this read gets it
+                with self._lock:  # and no later one
+                    if (latest := self._reads.get(key)) and latest.answer is answer:
+                        del self._reads[key]
                 answer.set_exception(error)
         return answer.result()
 

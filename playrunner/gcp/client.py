@@ -43,6 +43,7 @@ class Gcp:
     ) -> None:
         self.account_session, self.subject = account_session, subject
         self.call_log, self.sleep = call_log, sleep
+        self.stack = ""  # the cluster whose things are changed: two have steps of the same name
         self.not_before = time.monotonic() - SHARED_SECONDS
 
     @property
@@ -109,9 +110,11 @@ class Gcp:
         """Send a change. With `token` the service recognises a repeated one, so it may be sent
         again."""
         facts: dict[str, Any] = {"call": f"{service}.{method} {path}", "subject": self.subject}
+        if self.stack:
+            facts["stack"] = self.stack
         if token:
             facts["token"] = (
-                self.call_log.token(self.subject, facts["call"])
+                self.call_log.token(self.subject, facts["call"], self.stack)
                 if self.call_log
                 else uuid.uuid4().hex
             )

@@ -3,6 +3,7 @@ when others are gone."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
@@ -13,6 +14,8 @@ from playrunner.leftovers.remove import Say, Sleep, remove
 
 # Volumes and interfaces show after their machines, a log group may be written to again.
 ROUNDS = 4
+# How long a search may still show what was deleted, and the pause before the next one.
+LATE_SECONDS, PAUSE_SECONDS = 60.0, 2.0
 
 
 def sweep(
@@ -32,15 +35,43 @@ def sweep(
         found = held(find(client, owner_cluster, known_as), with_kept, also)
         return [leftover for leftover in found if selected(leftover)]
 
-    remaining = search()
-    for _ in range(ROUNDS):
-        if all(leftover.stays for leftover in remaining):
-            break
-        stuck = {_key(leftover): leftover for leftover in remove(client, remaining, sleep, say)}
+    remaining, rounds = search(), 0
+    deleted: dict[tuple[str, str, str], float] = {}  # when each was deleted first
+    while not all(leftover.stays for leftover in remaining):
+        late = [leftover for leftover in remaining if _is_late(leftover, deleted)]
+        if len(late) < len(remaining):
+            if rounds == ROUNDS:
+                break
+            rounds += 1
+            stuck = _removed(client, remaining, sleep, say, deleted)
+        else:
+            # Deleted, and shown all the same: late, or made again meanwhile
+            sleep(PAUSE_SECONDS)
+            stuck = _removed(client, remaining, sleep, lambda text: None, deleted)
         remaining = [_explained(leftover, stuck.get(_key(leftover))) for leftover in search()]
         if all(_key(leftover) in stuck for leftover in remaining):
             break
     return remaining
+
+
+def _removed(
+    client: Client,
+    leftovers: Sequence[Leftover],
+    sleep: Sleep,
+    say: Say,
+    deleted: dict[tuple[str, str, str], float],
+) -> dict[tuple[str, str, str], Leftover]:
+    """Those that could not be deleted; the others are noted."""
+    stuck = {_key(leftover): leftover for leftover in remove(client, leftovers, sleep, say)}
+    for leftover in leftovers:
+        if _key(leftover) not in stuck and not leftover.stays:
+            deleted.setdefault(_key(leftover), time.monotonic())
+    return stuck
+
+
+def _is_late(leftover: Leftover, deleted: dict[tuple[str, str, str], float]) -> bool:
+    at = deleted.get(_key(leftover))
+    return at is not None and time.monotonic() - at < LATE_SECONDS
 
 
 def _explained(leftover: Leftover, stuck: Leftover | None) -> Leftover:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.leftovers import Leftover
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.survey import FoundResource, Survey
@@ -55,6 +56,14 @@ def identifiers(resource: FoundResource) -> list[str]:
     )
 
 
+def contents_of(resource: FoundResource) -> str:
+    """How much is in it; a plan is made also where nobody may look inside."""
+    try:
+        return str(resource.module.contents(resource.ctx, resource.found or {}))
+    except (Refused, Unanswered) as error:
+        return f"holds what cannot be looked at ({error})"
+
+
 def role_of(resource: FoundResource) -> str:
     return resource.step.role.name if resource.step.role else ""
 
@@ -68,7 +77,7 @@ def _node(step: InFlightStep, resources: Sequence[FoundResource]) -> dict[str, A
             {
                 "thing": resource.title,
                 "id": resource.module.label(resource.found or {}),
-                "contents": resource.module.contents(resource.ctx, resource.found or {}),
+                "contents": contents_of(resource),
             }
             for resource in own
         ],

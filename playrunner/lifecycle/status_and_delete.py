@@ -10,7 +10,7 @@ from typing import Any
 from playrunner.cloud.resource import CloudModule
 from playrunner.errors import BadInput, Interrupted
 from playrunner.lifecycle.delete import Deletion, removable, remove
-from playrunner.lifecycle.plan_tree import identifiers, plan_tree, role_of
+from playrunner.lifecycle.plan_tree import contents_of, identifiers, plan_tree, role_of
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.playbook.playbook import roles_play
@@ -178,7 +178,7 @@ def _print_table(rows: Sequence[dict[str, Any]]) -> None:
 
 def _shown(resource: FoundResource) -> str:
     state = resource.found or {}
-    inside = resource.module.contents(resource.ctx, state) if resource.ours else ""
+    inside = contents_of(resource) if resource.ours else ""
     return f"{resource.title}  {resource.module.label(state)}" + (f"  {inside}" if inside else "")
 
 

@@ -65,7 +65,8 @@ class Context:
             self._aws = Aws(
                 self.clouds.aws(self.scope), self.subject, self.clouds.call_log, self.sleep
             )
-            self._aws.stack = self._stack()
+            account = self._aws.account_session
+            self._aws.stack = self._stack(account.settings.region or account.region)
         return self._aws
 
     @property
@@ -76,6 +77,7 @@ class Context:
             self._gcp = Gcp(
                 self.clouds.gcp(self.scope), self.subject, self.clouds.call_log, self.sleep
             )
+            self._gcp.stack = self._stack("gcp")  # its paths say the rest
         return self._gcp
 
     @property
@@ -107,10 +109,10 @@ class Context:
         stack = self._aws.stack if self._aws is not None else ""
         return self.clouds.call_log.created_at(self.subject, stack)
 
-    def _stack(self) -> str:
-        """The cluster's name; empty where none is set, which only looking does without."""
+    def _stack(self, place: str) -> str:
+        """The cluster and where it is; empty where none is set, which only looking does without."""
         try:
-            return self.owner.cluster
+            return f"{self.owner.cluster}@{place}"
         except RunRefused:
             return ""
 

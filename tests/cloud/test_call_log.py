@@ -17,7 +17,7 @@ class Notes(list[tuple[str, dict[str, Any]]]):
     def event(self, kind: str, **facts: Any) -> None:
         self.append((kind, facts))
 
-    def token(self, subject: str, call: str) -> str:
+    def token(self, subject: str, call: str, stack: str = "") -> str:
         return "token"
 
 
@@ -52,3 +52,22 @@ def test_what_was_asked_for_in_another_stack_is_not_waited_for(tmp_path: Path) -
     later = CallLog(Ledger("create", tmp_path))
     assert later.created_at("vpc", "one") is not None
     assert later.created_at("vpc", "two") is None
+
+
+def test_a_token_without_an_answer_is_used_again_in_its_own_stack_alone(tmp_path: Path) -> None:
+    facts = {"call": "ec2.create_nat_gateway", "subject": "nat gateway"}
+    with (
+        pytest.raises(Unanswered),
+        logged_call(
+            CallLog(Ledger("create", tmp_path)), **facts, stack="one@us-west-2", token="sent"
+        ),
+    ):
+        raise Unanswered("silence")
+    # What another stack's step of the same title asks for answers nothing of this one
+    with logged_call(CallLog(Ledger("create", tmp_path)), **facts, stack="two@us-west-2"):
+        pass
+    later = CallLog(Ledger("create", tmp_path))
+    for stack in ("two@us-west-2", "one@us-east-1", ""):
+        assert later.token(facts["subject"], facts["call"], stack) != "sent"
+    assert later.token(facts["subject"], facts["call"], "one@us-west-2") == "sent"
+    assert later.token(facts["subject"], facts["call"], "one@us-west-2") != "sent"

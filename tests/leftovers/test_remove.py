@@ -4,6 +4,7 @@ others is touched."""
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 
 import pytest
@@ -251,3 +252,20 @@ def test_a_sweep_leaves_what_holds_something_and_what_says_that_it_is_kept(
     assert not left[stack.bucket].kept and "--with-kept" in left[stack.bucket].why
     assert left["demo/images"].why.startswith("holds 1 image")
     assert sweep(client, "demo", sleep, quiet, with_kept=True) == []
+
+
+def test_what_late_reads_still_show_after_it_was_deleted_is_not_said_to_be_left(
+    aws: PretendAws, client: Aws
+) -> None:
+    before = listing(aws)
+    stack = Builder(aws, "demo")
+    for step in Builder.STEPS[:2]:
+        getattr(stack, step)()
+    settle(aws)
+    aws.control("POST", "settings", {"lag": {"*": 6.0}})
+    listing(aws)  # so that there is something old to show
+    try:
+        assert sweep(client, "demo", time.sleep, quiet, with_kept=True) == []
+    finally:
+        aws.control("POST", "settings", {"lag": {}})
+    assert listing(aws) == before

@@ -1,7 +1,8 @@
 """Each permission denied in turn: a run names the one that it lacks, and the next run, which has
 it, goes on from there.
 
-By default a few of them; PLAYRUNNER_DRILL_EVERY=1 denies all, in about twenty minutes.
+By default a few of them, of two roles; the drill denies all that create, repeat, status, scale and
+teardown of all roles need. PLAYRUNNER_DENIED=ec2:CreateVpc,eks:CreateCluster denies those alone.
 """
 
 from __future__ import annotations
@@ -9,89 +10,109 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+import yaml
 
+from tests.support.aws.denying import Calls, Denials
 from tests.support.aws.rehearsing import Rehearsal
 from tests.support.aws.role_listing import everything, shape
 from tests.support.aws.sandbox import PretendAws
 
-EVERY = int(os.environ.get("PLAYRUNNER_DRILL_EVERY", "0"))
-# Whole: all roles. By default, those that are made in a second, and a few calls of each kind.
-ROLES = ("eks", "efs", "fsx", "registry", "bucket") if EVERY else ("registry", "bucket")
-SAMPLED = 1
-_LEASE = {"ssm:PutParameter", "ssm:GetParameter"}
-# Denied, these leave a question open that is not worth a failed run.
-_TOLERATED = ("pricing:", "servicequotas:")
+ROLES = ("preflight", "eks", "efs", "fsx", "registry", "bucket")
+FEW_ROLES = ("registry", "bucket")
+FEW = {
+    "create": ("ssm:PutParameter", "ecr:CreateRepository"),
+    "status": ("ecr:DescribeRepositories",),
+    "teardown": ("s3:DeleteBucket",),
+}
+CHOSEN = tuple(filter(None, os.environ.get("PLAYRUNNER_DENIED", "").split(",")))
+ROUNDS = 12  # in each, everything is made and torn down once
+
+
+def _chosen(calls: Calls, names: tuple[str, ...]) -> Calls:
+    return {name: call for name, call in calls.items() if not names or name in names}
 
 
 @pytest.fixture
-def rehearsal(aws: PretendAws, inventory: Path, tmp_path: Path) -> Iterator[Rehearsal]:
-    names = ["inventories/eks-gpu.yaml", str(inventory)] if EVERY else [str(inventory)]
-    made = Rehearsal(names, ROLES, tmp_path / "state")
+def few(aws: PretendAws, inventory: Path, tmp_path: Path) -> Iterator[Denials]:
+    rehearsal = Rehearsal([str(inventory)], FEW_ROLES, tmp_path / "state")
     try:
-        yield made
+        yield Denials(aws, rehearsal)
     finally:
-        made.close()
+        rehearsal.close()
 
 
-def test_each_permission_denied_in_turn_is_named_and_the_next_run_goes_on(
-    aws: PretendAws, rehearsal: Rehearsal
+@pytest.fixture
+def all_roles(aws: PretendAws, inventory: Path, tmp_path: Path) -> Iterator[Denials]:
+    variables = yaml.safe_load(inventory.read_text())
+    group = {"name": "workers", "instance_types": ["g4dn.xlarge"], "max_size": 8}
+    variables["all"]["vars"] |= {
+        "network_zones": ["us-west-2a", "us-west-2b"],
+        "workers": 1,
+        "eks_nodegroups": [{**group, "min_size": "{{ workers | int }}"}],
+    }
+    inventory.write_text(yaml.safe_dump(variables))
+    rehearsal = Rehearsal(["inventories/eks-gpu.yaml", str(inventory)], ROLES, tmp_path / "state")
+    try:
+        yield Denials(aws, rehearsal)
+    finally:
+        rehearsal.close()
+
+
+def test_a_permission_that_is_denied_is_named_and_the_next_run_goes_on(
+    aws: PretendAws, few: Denials
 ) -> None:
     empty = everything(aws)
-    created = _ended(aws, rehearsal.create())
-    whole = shape(aws)
-    deleted = _ended(aws, rehearsal.teardown())
+    create, teardown = few.whole(few.rehearsal.create()), few.whole(few.rehearsal.teardown())
+    making = _chosen(create, FEW["create"])
+    few.deny_each(making, few.rehearsal.create)
+    few.whole(few.rehearsal.create())
+    looking = _chosen(few.whole(few.rehearsal.status()), FEW["status"])
+    few.deny_each(looking, few.rehearsal.status)
+    deleting = _chosen(teardown, FEW["teardown"])
+    few.deny_each(deleting, few.rehearsal.teardown)
+    few.whole(few.rehearsal.teardown())
     assert everything(aws) == empty
-    for name, call in _chosen(created):
-        aws.fault("deny", service=call["service"], action=call["action"])
-        _assert_named(rehearsal.create(), name)
-        aws.control("DELETE", "faults")
-        _ended(aws, rehearsal.create())
-        assert shape(aws) == whole or EVERY, f"after {name} was denied"
-        _ended(aws, rehearsal.teardown())
-        assert everything(aws) == empty, f"after {name} was denied"
-    for name, call in _chosen(deleted, skipping=created):
-        _ended(aws, rehearsal.create())
-        aws.fault("deny", service=call["service"], action=call["action"])
-        _assert_named(rehearsal.teardown(), name)
-        aws.control("DELETE", "faults")
-        _ended(aws, rehearsal.teardown())
-        assert everything(aws) == empty, f"after {name} was denied"
+    assert not few.unnamed and not {**making, **looking, **deleting}
 
 
-def _ended(aws: PretendAws, ran: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The calls of a run that went well, by the permission that each needed."""
-    assert ran["code"] == 0, ran["text"]
-    calls = [
-        call
-        for call in aws.calls(lease=True)
-        if "playrunner" in call["agent"] and not call["fault"]
-    ]
-    aws.control("DELETE", "calls")
-    return {str(call["permission"]): call for call in calls}
-
-
-def _assert_named(ran: dict[str, Any], name: str) -> None:
-    text = ran["text"].replace("\x1e", "")
-    assert "Traceback" not in text, text
-    if name.startswith(_TOLERATED):
-        return
-    assert ran["code"] in (2, 7), (name, text)
-    told = [line for line in text.splitlines() if f"it needs the permission {name} " in line]
-    assert told, f"{name} is not named in:\n{text}"
-
-
-def _chosen(
-    calls: dict[str, dict[str, Any]], skipping: dict[str, dict[str, Any]] | None = None
-) -> list[tuple[str, dict[str, Any]]]:
-    names = sorted(calls.keys() - (skipping or {}).keys() - {"sts:GetCallerIdentity"})
-    if EVERY:
-        chosen = names[::EVERY]
-    else:
-        changing = [name for name in names if calls[name]["mutating"] and name not in _LEASE]
-        chosen = [*sorted(_LEASE & set(names))[-1:], *changing[:SAMPLED]]
-    for number, name in enumerate(chosen, 1):
-        print(f"{name}: {number} of {len(chosen)}", flush=True)
-    return [(name, calls[name]) for name in chosen]
+@pytest.mark.drill
+def test_each_permission_of_create_repeat_status_scale_and_teardown_is_named_when_denied(
+    aws: PretendAws, all_roles: Denials
+) -> None:
+    drill, rehearsal = all_roles, all_roles.rehearsal
+    empty = everything(aws)
+    create = drill.whole(rehearsal.create())
+    whole = shape(aws)
+    repeat = drill.whole(rehearsal.create())
+    status = drill.whole(rehearsal.status())
+    scale = drill.whole(rehearsal.create(workers=2))
+    drill.whole(rehearsal.create(workers=3))
+    teardown = drill.whole(rehearsal.teardown())
+    assert everything(aws) == empty
+    making, looking = _chosen(create, CHOSEN), _chosen(status, CHOSEN)
+    again = _chosen({name: call for name, call in repeat.items() if name not in create}, CHOSEN)
+    growing = _chosen({name: call for name, call in scale.items() if name not in create}, CHOSEN)
+    deleting = _chosen(
+        {name: call for name, call in teardown.items() if name not in create}, CHOSEN
+    )
+    for _ in range(ROUNDS):
+        if not (making or looking or again or growing or deleting):
+            break
+        drill.deny_each(making, rehearsal.create)
+        drill.whole(rehearsal.create())
+        assert {kind: len(names) for kind, names in shape(aws).items()} == {
+            kind: len(names) for kind, names in whole.items()
+        }
+        drill.deny_each(again, rehearsal.create)
+        drill.deny_each(looking, rehearsal.status)
+        drill.deny_each(growing, lambda: rehearsal.create(workers=2))
+        drill.deny_each(deleting, rehearsal.teardown)
+        drill.whole(rehearsal.teardown())
+        assert everything(aws) == empty
+    unreached = [*making, *looking, *again, *growing, *deleting]
+    assert not drill.unnamed and not unreached, (
+        unreached,
+        "\n".join(f"{name}: {text}" for name, text in drill.unnamed.items()),
+    )

@@ -21,6 +21,8 @@ from tests.support.aws.sandbox import PretendAws
 ROLES = ("eks", "efs", "fsx", "registry", "bucket")
 ZONES = ["us-west-2a", "us-west-2b"]  # instead of four: the same kinds of steps, fewer of each
 EVERY = int(os.environ.get("PLAYRUNNER_DRILL_EVERY", "1"))
+LAG_SECONDS = 10.0
+LAG_PARTS = 4  # most of their time is waiting: they run beside each other
 
 pytestmark = pytest.mark.drill
 
@@ -34,18 +36,34 @@ class AwsDrill:
         self.empty = everything(aws)
         self.events = self.create()["events"]
         self.whole = shape(aws)
-        self.changes = sum(call["mutating"] for call in aws.calls(lease=True))
-        self.teardown()
+        self.changes = self._changes()
+        self.deletion_events = self.teardown()["events"]
+        self.deletion_changes = self._changes()
+
+    def _changes(self) -> int:
+        changes = sum(call["mutating"] for call in self.aws.calls(lease=True))
+        self.aws.control("DELETE", "calls")
+        return changes
 
     def create(self) -> dict[str, Any]:
         ran = self.rehearsal.create()
         assert ran["code"] == 0, ran["text"]
         return ran
 
-    def teardown(self) -> None:
+    def teardown(self) -> dict[str, Any]:
         ran = self.rehearsal.teardown()
         assert ran["code"] == 0, ran["text"]
         assert self.left() == {}
+        return ran
+
+    def cut(self, verb: str, number: int, lost: bool) -> None:
+        """A run whose n-th answer is lost, or that is killed at its n-th event."""
+        run = getattr(self.rehearsal, verb)
+        if lost:
+            self.aws.fault("lost", mutating=True, nth=number)
+        ran = run() if lost else run(kill_at=number)
+        self.aws.control("DELETE", "faults")
+        assert ran["code"] in ((0,) if lost else (-9, 0)), ran["text"]
 
     def left(self) -> Listing:
         found = everything(self.aws)
@@ -64,9 +82,9 @@ def world(aws: PretendAws, inventory: Path, tmp_path: Path) -> Iterator[AwsDrill
         rehearsal.close()
 
 
-def _chosen(count: int) -> Iterator[int]:
+def _chosen(count: int, part: int = 0, parts: int = 1) -> Iterator[int]:
     first = min(EVERY + 1, count + 1) // 2  # at least one, from the middle
-    for number in range(first, count + 1, EVERY):
+    for number in list(range(first, count + 1, EVERY))[part::parts]:
         print(f"{number} of {count}", flush=True)  # pytest -s shows how far it is
         yield number
 
@@ -83,20 +101,34 @@ def test_killed_at_every_event_the_next_run_converges_and_teardown_leaves_nothin
         world.teardown()
 
 
+@pytest.mark.parametrize("part", range(LAG_PARTS))
 @pytest.mark.parametrize("lost", [False, True])
-def test_while_reads_lag_ten_seconds_nothing_is_made_twice(world: AwsDrill, lost: bool) -> None:
-    for number in _chosen(world.changes if lost else world.events):
-        world.aws.control("POST", "settings", {"lag": {"*": 10.0}})
-        if lost:
-            world.aws.fault("lost", mutating=True, nth=number)
-        else:
-            killed = world.rehearsal.create(kill_at=number)
-            assert killed["code"] in (-9, 0), killed["text"]
+def test_while_reads_lag_ten_seconds_nothing_is_made_twice_or_left(
+    world: AwsDrill, lost: bool, part: int
+) -> None:
+    """The n-th event or answer of create, then of teardown, each ended by another run."""
+    making = world.changes if lost else world.events
+    deleting = world.deletion_changes if lost else world.deletion_events
+    before = _neighbours(world.aws)
+    world.empty = everything(world.aws)
+    world.create()
+    world.whole = shape(world.aws)
+    world.teardown()
+    for number in _chosen(max(making, deleting), part, LAG_PARTS):
+        world.aws.control("POST", "settings", {"lag": {"*": LAG_SECONDS}})
+        if number <= making:
+            world.cut("create", number, lost)
         world.create()
-        world.aws.control("DELETE", "faults")
         world.aws.control("POST", "settings", {"lag": {}})
-        assert _same(shape(world.aws), world.whole), f"cut short at {number}"
-        world.teardown()
+        assert _same(shape(world.aws), world.whole), f"create cut short at {number}"
+        world.aws.control("POST", "settings", {"lag": {"*": LAG_SECONDS}})
+        if number <= deleting:
+            world.cut("teardown", number, lost)
+        ran = world.rehearsal.teardown()
+        world.aws.control("POST", "settings", {"lag": {}})
+        assert ran["code"] == 0, ran["text"]
+        assert world.left() == {}, f"teardown cut short at {number}"
+    assert _described(world.aws, before) == before
 
 
 def test_with_every_answer_lost_in_turn_there_is_one_of_each_thing(world: AwsDrill) -> None:

@@ -255,3 +255,34 @@ def test_quotas_and_prices(aws: PretendAws) -> None:
         ]
     )
     assert aws.control("GET", "prices")["instance_hour"]["g4dn.xlarge"] == 0.526
+
+
+def test_a_larger_quota_is_asked_for_once_and_granted_by_the_settings(aws: PretendAws) -> None:
+    quotas = aws.client("service-quotas")
+    wish = {"ServiceCode": "ec2", "QuotaCode": "L-DB2E81BA"}
+
+    def status() -> list[str]:
+        found = quotas.list_requested_service_quota_change_history_by_quota(**wish)
+        return [request["Status"] for request in found["RequestedQuotas"]]
+
+    ask = lambda value: quotas.request_service_quota_increase(**wish, DesiredValue=value)  # noqa: E731
+    assert refused(lambda: ask(1.0)) == "IllegalArgumentException"
+    assert ask(999.0)["RequestedQuota"]["Status"] == "PENDING" and status() == ["PENDING"]
+    assert refused(lambda: ask(1000.0)) == "ResourceAlreadyExistsException"
+    aws.control("POST", "settings", {"quotas": {"L-DB2E81BA": 999}})
+    assert status() == ["APPROVED"]
+
+
+def test_capacity_blocks_are_offered_for_whole_days_where_the_type_is(aws: PretendAws) -> None:
+    ec2 = aws.client("ec2")
+
+    def offers(kind: str, hours: int) -> Any:
+        return ec2.describe_capacity_block_offerings(
+            InstanceType=kind, InstanceCount=2, CapacityDurationHours=hours
+        )["CapacityBlockOfferings"]
+
+    found = offers("p5.48xlarge", 48)
+    assert found and {one["InstanceCount"] for one in found} == {2}
+    assert all((one["EndDate"] - one["StartDate"]).days == 2 for one in found)
+    assert refused(lambda: offers("p5.48xlarge", 25)) == "InvalidParameterValue"
+    assert refused(lambda: offers("m5.large", 24)) == "InvalidParameterValue"

@@ -50,8 +50,8 @@ def _about_data(arguments: dict[str, Any], kind: str) -> str | None:
         return f"{kind} has no backups; leave backup_days and backup_time out"
     if kind == "PERSISTENT_2" and arguments.get("import_path"):
         return (
-            "import_path is not for PERSISTENT_2; link the bucket as a data repository association"
-            " instead"
+            "import_path is not for PERSISTENT_2; link the bucket with aws.fsx_data_repository"
+            " (fsx_data_repositories of the role fsx) instead"
         )
     if arguments.get("import_path") and (
         arguments.get("backup_days") or arguments.get("backup_time")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.hostside.module import Failed, Probe
 
 if TYPE_CHECKING:
     from playrunner.run.context import Context
 
+DAY_HOURS, MOST_OFFERS = 24, 3
 _USABLE = ("active", "scheduled", "pending", "payment-pending", "assessing")
 
 
@@ -29,7 +31,9 @@ class CapacityReservation(Probe):
         )
         found = (answer or {}).get("CapacityReservations") or ()
         if not found:
-            raise Failed(f"there is no capacity reservation {self.id} in {ctx.aws.region}")
+            raise Failed(
+                f"there is no capacity reservation {self.id} in {ctx.aws.region}{self._offers(ctx)}"
+            )
         reservation = dict(found[0])
         if self.instance_type and reservation["InstanceType"] != self.instance_type:
             raise Failed(
@@ -39,3 +43,28 @@ class CapacityReservation(Probe):
         if reservation["State"] not in _USABLE:
             raise Failed(f"the capacity reservation {self.id} is {reservation['State']}")
         return reservation
+
+    def _offers(self, ctx: Context) -> str:
+        """What blocks of the type AWS offers for a day, with their fees; empty when none are."""
+        if not self.instance_type:
+            return ""
+        try:
+            answer = ctx.aws.read(
+                "ec2",
+                "describe_capacity_block_offerings",
+                InstanceType=self.instance_type,
+                InstanceCount=1,
+                CapacityDurationHours=DAY_HOURS,
+            )
+        except (Refused, Unanswered):
+            return ""  # no block of this type, or no right to ask: the reservation is what counts
+        offers = [
+            f"{offer['AvailabilityZone']} from {offer['StartDate']:%Y-%m-%d %H:%M}"
+            f" ({offer['UpfrontFee']} {offer['CurrencyCode']})"
+            for offer in answer["CapacityBlockOfferings"][:MOST_OFFERS]
+        ]
+        return (
+            f"; blocks of one {self.instance_type} for a day are offered in {', '.join(offers)}"
+            if offers
+            else ""
+        )

@@ -147,8 +147,8 @@ class S3Bucket(KeptModule):
             if refusal.code not in ("403", "AccessDenied"):
                 raise
             raise Failed(
-                f"s3://{self.name} belongs to another account, or this one may not look at it;"
-                " bucket names are taken for all of AWS, so ours may need another"
+                f"s3://{self.name} belongs to another account (bucket names are taken for all of"
+                f" AWS, so ours may need another), or this caller may not look at it: {refusal}"
             ) from None
 
     def _at_creation(self, ctx: Context) -> State:

@@ -44,6 +44,9 @@ class Rehearsal:
     def teardown(self, kill_at: int = 0, **extra: Any) -> dict[str, Any]:
         return self._ask(verb="teardown", kill_at=kill_at, extra=extra)
 
+    def status(self) -> dict[str, Any]:
+        return self._ask(verb="status", kill_at=0, extra={})
+
     def close(self) -> None:
         assert self._process.stdin
         self._process.stdin.close()
@@ -61,6 +64,7 @@ def main() -> None:
     import boto3  # noqa: F401
     import botocore.session  # noqa: F401  loaded before the forks, like all that follows
 
+    import playrunner.lifecycle.status_and_delete
     import playrunner.lifecycle.teardown
     import playrunner.run.execute  # noqa: F401
     from playrunner.aws.session import service_loader
@@ -102,6 +106,7 @@ def _in_child(command: dict[str, Any], roles: list[str]) -> dict[str, Any]:
 
 
 def _play(command: dict[str, Any], roles: list[str]) -> int:
+    from playrunner.lifecycle.status_and_delete import show_status
     from playrunner.lifecycle.teardown import tear_down
     from playrunner.options import Options
     from playrunner.playbook.playbook import roles_play
@@ -121,6 +126,8 @@ def _play(command: dict[str, Any], roles: list[str]) -> int:
     options = Options(inventory=tuple(command["inventories"]), extra_vars=extra, yes=True)
     if command["verb"] == "teardown":
         return tear_down(options, with_kept=True)
+    if command["verb"] == "status":
+        return show_status(roles, options, "status")
     return run_plays([roles_play(roles)], options, "create")
 
 

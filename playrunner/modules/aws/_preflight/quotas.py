@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from playrunner.cloud.preflight_findings import Finding, problem, unknown
+from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.modules.aws._preflight.planned import Machines, PlannedResources
 from playrunner.modules.aws._preflight.seen import ObservedAccount, types_of
 
 if TYPE_CHECKING:
     from playrunner.run.context import Context
+
+
+_OPEN = ("PENDING", "CASE_OPENED")
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,31 @@ def where_to_ask(ctx: Context, service: str, code: str) -> str:
     return f"https://{ctx.aws.region}.console.aws.amazon.com/servicequotas/home/services/{service}/quotas/{code}"
 
 
+def how_to_ask(ctx: Context, service: str, code: str, wanted: float) -> str:
+    """What is asked for already, or how to ask for more."""
+    try:
+        history = ctx.aws.read(
+            "service-quotas",
+            "list_requested_service_quota_change_history_by_quota",
+            missing=("NoSuchResourceException",),
+            ServiceCode=service,
+            QuotaCode=code,
+        )
+    except (Refused, Unanswered):
+        history = None  # a request may be open all the same; asking twice is refused
+    for request in (history or {}).get("RequestedQuotas") or ():
+        if request["Status"] in _OPEN:
+            return (
+                f"{request['DesiredValue']:g} were asked for on {request['Created']:%Y-%m-%d}"
+                f" ({request['Status']}), see {where_to_ask(ctx, service, code)}"
+            )
+    return (
+        f"ask for more at {where_to_ask(ctx, service, code)} or with: aws service-quotas"
+        f" request-service-quota-increase --region {ctx.aws.region} --service-code {service}"
+        f" --quota-code {code} --desired-value {wanted:g}"
+    )
+
+
 def _demands(planned: PlannedResources, seen: ObservedAccount) -> Iterable[Demand]:
     demands: dict[str, Demand] = {}
     for group in planned.machines:
@@ -128,8 +157,8 @@ def _enough(ctx: Context, seen: ObservedAccount, demand: Demand) -> Iterable[Fin
     if needed + used > limit:
         yield problem(
             f"{needed} vCPUs of {family.name} {'spot ' * demand.spot}instances are wanted"
-            f" ({demand.text}), the quota {code} is {limit:g} and {used} are in use: ask for more"
-            f" at {where_to_ask(ctx, 'ec2', code)}, or choose fewer or smaller machines"
+            f" ({demand.text}), the quota {code} is {limit:g} and {used} are in use:"
+            f" {how_to_ask(ctx, 'ec2', code, needed + used)}, or choose fewer or smaller machines"
         )
 
 

@@ -35,6 +35,7 @@ DELAYS = {
     "eks.addon": 0.3,
     "fsx.file_system.create": 0.8,
     "fsx.file_system.delete": 0.5,
+    "fsx.association": 0.2,
     "efs.file_system": 0.2,
     "efs.mount_target.create": 0.3,
     "efs.mount_target.delete": 0.4,
@@ -85,6 +86,8 @@ class Region:
     pod_identities: dict[str, dict[str, Any]] = field(default_factory=dict)
     updates: dict[str, dict[str, Any]] = field(default_factory=dict)
     fsx: dict[str, dict[str, Any]] = field(default_factory=dict)
+    fsx_links: dict[str, dict[str, Any]] = field(default_factory=dict)  # to buckets
+    quota_requests: list[dict[str, Any]] = field(default_factory=list)
     placement_groups: dict[str, dict[str, Any]] = field(default_factory=dict)
     placed: dict[str, str] = field(default_factory=dict)  # instance id: its placement group
     held: dict[str, str] = field(

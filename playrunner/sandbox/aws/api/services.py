@@ -18,7 +18,15 @@ from playrunner.sandbox.aws.ec2 import (
     placement,
     quotas,
 )
-from playrunner.sandbox.aws.eks import access, addons, clusters, nodegroups, tags, updates
+from playrunner.sandbox.aws.eks import (
+    access,
+    addons,
+    clusters,
+    nodegroups,
+    scaling_groups,
+    tags,
+    updates,
+)
 from playrunner.sandbox.aws.other import efs, fsx, iam, logs, pricing, s3, web_identity
 
 Answer = Callable[[Call], dict[str, Any]]
@@ -62,6 +70,7 @@ AROUND: Mapping[str, Mapping[str, Around]] = {
         **placement.AROUND,
         **tagging.AROUND,
     },
+    "autoscaling": scaling_groups.AROUND,
     "efs": efs.AROUND,
     "elb": load_balancers.AROUND,
     "elbv2": load_balancers.AROUND,

@@ -67,8 +67,17 @@ def _enter(gateway: Any, before: str, after: str) -> None:
 
 def delete_vpc_endpoints(call: Call, moto: Callable[[], Reply]) -> Reply:
     """moto lists the deleted ones for ever."""
+    backend = network.backend(call.region_name)
+    endpoints = backend.vpc_end_points
+    for number in call.params["VpcEndpointIds"]:
+        # moto falls over route tables that are gone, and over the type that is the default
+        if number in endpoints:
+            endpoint = endpoints[number]
+            endpoint.vpc_endpoint_type = endpoint.vpc_endpoint_type or "Gateway"
+            endpoint.route_table_ids = [
+                table for table in endpoint.route_table_ids or () if table in backend.route_tables
+            ]
     reply = moto()
-    endpoints = network.backend(call.region_name).vpc_end_points
     for number in call.params["VpcEndpointIds"]:
         if number in endpoints:
             endpoints[number].state = "deleting"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -92,7 +94,47 @@ def describe_capacity_reservations(call: Call) -> dict[str, Any]:
     }
 
 
+BLOCK_TYPES = ("p4d.", "p4de.", "p5.", "p5e.", "p5en.", "p6-b200.", "trn1.", "trn2.")
+BLOCK_HOURS = (*range(24, 24 * 15, 24), *range(24 * 21, 24 * 183, 24 * 7))
+BLOCK_PRICE = 30.0  # dollars an hour and machine: a made-up number
+
+
+def describe_capacity_block_offerings(call: Call) -> dict[str, Any]:
+    """A block from tomorrow at 11:30 in each zone that has the type: they start at no other
+    time."""
+    params = call.params
+    kind, count = params.get("InstanceType"), int(params.get("InstanceCount") or 1)
+    hours = int(params["CapacityDurationHours"])
+    if not kind or not kind.startswith(BLOCK_TYPES):
+        raise AwsError("InvalidParameterValue", f"Capacity Blocks are not offered for {kind}")
+    if hours not in BLOCK_HOURS or not 1 <= count <= 64:
+        raise AwsError(
+            "InvalidParameterValue",
+            "CapacityDurationHours is a multiple of 24 up to 336, or of 168 up to 4368, and"
+            " InstanceCount at most 64",
+        )
+    start = datetime.now(UTC).replace(hour=11, minute=30, second=0, microsecond=0)
+    start += timedelta(days=1)
+    offers = [
+        {
+            "CapacityBlockOfferingId": f"cb-{zlib.crc32(f'{zone}{kind}{hours}'.encode()):017x}",
+            "InstanceType": kind,
+            "AvailabilityZone": zone,
+            "InstanceCount": count,
+            "StartDate": start,
+            "EndDate": start + timedelta(hours=hours),
+            "CapacityBlockDurationHours": hours,
+            "UpfrontFee": f"{BLOCK_PRICE * hours * count:.2f}",
+            "CurrencyCode": "USD",
+            "Tenancy": "default",
+        }
+        for zone in zones_offering(call, kind)
+    ]
+    return page(offers, params, "CapacityBlockOfferings", "MaxResults", "NextToken")
+
+
 ANSWERS = {
+    "DescribeCapacityBlockOfferings": describe_capacity_block_offerings,
     "DescribeInstanceTypeOfferings": describe_instance_type_offerings,
     "DescribeCapacityReservations": describe_capacity_reservations,
 }

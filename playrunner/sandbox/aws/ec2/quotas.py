@@ -3,6 +3,8 @@ systems."""
 
 from __future__ import annotations
 
+import uuid
+from datetime import UTC, datetime
 from typing import Any
 
 from playrunner.sandbox.aws.api.aws_state import ACCOUNT
@@ -89,7 +91,63 @@ def _described(call: Call, service: str, code: str) -> dict[str, Any]:
     }
 
 
+def request_increase(call: Call) -> dict[str, Any]:
+    """Kept as PENDING, as a person of AWS would find it; `quotas` of the settings grants it."""
+    params = call.params
+    quota = get_service_quota(call)["Quota"]
+    wanted = float(params["DesiredValue"])
+    if wanted <= quota["Value"]:
+        raise AwsError(
+            "IllegalArgumentException",
+            "The request failed because the desired value must be greater than the current value"
+            f" of {quota['Value']:g}.",
+        )
+    if any(request["Status"] == "PENDING" for request in _requests(call)):
+        raise AwsError(
+            "ResourceAlreadyExistsException",
+            "Only one open service quota increase request is allowed per quota.",
+        )
+    request = {
+        "Id": uuid.uuid4().hex,
+        "ServiceCode": params["ServiceCode"],
+        "ServiceName": params["ServiceCode"],
+        "QuotaCode": params["QuotaCode"],
+        "QuotaName": quota["QuotaName"],
+        "DesiredValue": wanted,
+        "Status": "PENDING",
+        "Created": datetime.now(UTC),
+        "GlobalQuota": False,
+        "Unit": "None",
+    }
+    call.region.quota_requests.append(request)
+    return {"RequestedQuota": request}
+
+
+def list_requests(call: Call) -> dict[str, Any]:
+    wanted = call.params.get("Status")
+    found = [one for one in _requests(call) if wanted in (None, one["Status"])]
+    return page(found, call.params, "RequestedQuotas", "MaxResults", "NextToken")
+
+
+def _requests(call: Call) -> list[dict[str, Any]]:
+    return [
+        {**request, "Status": _status(call, request)}
+        for request in call.region.quota_requests
+        if all(
+            call.params.get(name) in (None, request[name]) for name in ("ServiceCode", "QuotaCode")
+        )
+    ]
+
+
+def _status(call: Call, request: dict[str, Any]) -> str:
+    value = call.state.settings.quotas.get(request["QuotaCode"], 0.0)
+    return "APPROVED" if value >= request["DesiredValue"] else "PENDING"
+
+
 ANSWERS = {
+    "RequestServiceQuotaIncrease": request_increase,
+    "ListRequestedServiceQuotaChangeHistory": list_requests,
+    "ListRequestedServiceQuotaChangeHistoryByQuota": list_requests,
     "GetServiceQuota": get_service_quota,
     "GetAWSDefaultServiceQuota": get_service_quota,
     "ListServiceQuotas": list_service_quotas,

@@ -13,6 +13,7 @@ from playrunner.sandbox.aws.api.aws_state import ACCOUNT
 from playrunner.sandbox.aws.api.tokens import forget, once
 from playrunner.sandbox.aws.api.wire import AwsError, Call, page
 from playrunner.sandbox.aws.ec2 import network
+from playrunner.sandbox.aws.other import fsx_links
 
 BAD = "BadRequest"
 # deployment type: throughput per TiB that it takes (none: it has no choice)
@@ -189,6 +190,7 @@ def delete_file_system(call: Call) -> dict[str, Any]:
 def _gone(call: Call, file_system: dict[str, Any]) -> None:
     for interface_id in file_system["NetworkInterfaceIds"]:
         network.release_interface(call, interface_id)
+    fsx_links.forget_those_of(call, file_system["FileSystemId"])
     call.region.fsx.pop(file_system["FileSystemId"], None)
     forget(call, file_system)
 
@@ -268,5 +270,5 @@ ANSWERS = {
     "UntagResource": untag_resource,
     "ListTagsForResource": list_tags_for_resource,
     "DescribeBackups": describe_nothing("Backups"),
-    "DescribeDataRepositoryAssociations": describe_nothing("Associations"),
+    **fsx_links.ANSWERS,
 }

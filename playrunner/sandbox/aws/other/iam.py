@@ -3,6 +3,7 @@ otherwise."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -25,6 +26,30 @@ def delete_policy(call: Call, moto: Callable[[], Reply]) -> Reply:
     return moto()
 
 
+def check_trust(call: Call, moto: Callable[[], Reply]) -> Reply:
+    name = "PolicyDocument" if call.action == "UpdateAssumeRolePolicy" else _TRUST
+    try:
+        statements = json.loads(call.params[name])["Statement"]
+    except (ValueError, TypeError, KeyError):
+        raise AwsError("MalformedPolicyDocument", "This policy contains invalid Json") from None
+    for statement in statements if isinstance(statements, list) else [statements]:
+        if not isinstance(statement, dict) or statement.get("Effect") not in ("Allow", "Deny"):
+            raise AwsError("MalformedPolicyDocument", "Syntax errors in policy: Effect")
+        actions = statement.get("Action") or []
+        for action in [actions] if isinstance(actions, str) else actions:
+            if not action.startswith("sts:"):
+                raise AwsError(
+                    "MalformedPolicyDocument",
+                    "AssumeRole policy may only specify STS AssumeRole actions.",
+                )
+        if not actions or "Principal" not in statement or "Resource" in statement:
+            raise AwsError(
+                "MalformedPolicyDocument",
+                "A trust policy has an action and a principal, and no resource.",
+            )
+    return moto()
+
+
 def get_caller_identity(call: Call, moto: Callable[[], Reply]) -> Reply:
     """The same user that EKS lets in as a cluster's creator, in the form that IAM has for users."""
     reply = moto()
@@ -37,5 +62,10 @@ def get_caller_identity(call: Call, moto: Callable[[], Reply]) -> Reply:
 
 
 USER = f"arn:aws:iam::{ACCOUNT}:user/sandbox"
-AROUND = {"DeletePolicy": delete_policy}
+_TRUST = "AssumeRolePolicyDocument"
+AROUND = {
+    "DeletePolicy": delete_policy,
+    "CreateRole": check_trust,
+    "UpdateAssumeRolePolicy": check_trust,
+}
 AROUND_STS = {"GetCallerIdentity": get_caller_identity}
