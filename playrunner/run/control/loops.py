@@ -41,8 +41,10 @@ def items_of(loop: Loop, scope: Scope) -> list[Any]:
 
 
 def _items(loop: Loop, scope: Scope) -> list[Any]:
-    if loop.lookup in _SKIPPING_UNDEFINED and isinstance(loop.source, list):
-        value: Any = list(_defined(loop.source, scope))
+    if loop.lookup in _SKIPPING_UNDEFINED:
+        # Files that are named after a fact which not every host has are passed over.
+        sources = loop.source if isinstance(loop.source, list) else [loop.source]
+        value: Any = scope.run_vars.templar.render_defined(sources, scope)
     else:
         value = scope.run_vars.templar.render(loop.source, scope)
     if loop.lookup is None:
@@ -54,16 +56,6 @@ def _items(loop: Loop, scope: Scope) -> list[Any]:
     from playrunner.variables.lookups.lookups import run_lookup
 
     return run_lookup(loop.lookup, value if isinstance(value, list) else [value], scope)
-
-
-def _defined(sources: list[Any], scope: Scope) -> Iterator[Any]:
-    """The entries that can be rendered: files that are named after a fact which not every host has
-    are passed over."""
-    for source in sources:
-        try:
-            yield scope.run_vars.templar.render(source, scope)
-        except UndefinedVariable:
-            continue
 
 
 def _loop_items(
