@@ -93,7 +93,7 @@ class File(Placed):
         if state == "absent" or self._diff_peek is not None:
             return current if self._diff_peek is not None else None
         existing = None if current is None or current["kind"] == "absent" else current
-        if ctx.check and not existing:
+        if ctx.check:
             warn_of_unknown(ctx, self.owner, self.group)
         kinds = {"link": self._link, "hard": self._hard, "touch": self._touch}
         kinds["directory"] = self._directory
@@ -288,6 +288,9 @@ def _set_times(path: str, wanted: State) -> None:
         return
     info, now = os.stat(path), time.time()
     access, modified = wanted.get("atime"), wanted.get("mtime")
+    if access == modified == "now":
+        os.utime(path)  # which also users may who can write to the file and do not own it
+        return
     os.utime(
         path,
         (
