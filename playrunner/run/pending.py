@@ -176,7 +176,8 @@ class PendingSteps(Waiter):
             values.pop("unknown")  # check_mode on a step of an ordinary run
         if step.register:
             for result in (values, *(values["results"] if inflight.looped else ())):
-                result.setdefault("failed", False)
+                if result is values or not result.get("skipped"):
+                    result.setdefault("failed", False)
             registered = self._registered(inflight, with_registered_diff(inflight, values))
             if values["failed"]:
                 registered = {"exception": NO_TRACEBACK, **registered}

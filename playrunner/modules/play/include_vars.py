@@ -77,7 +77,8 @@ class IncludeVars(Probe):
             if path.suffix.lstrip(".") in self.extensions:
                 files.append(path)
             elif not self.ignore_unknown_extensions:
-                raise Failed(f"{path} does not end in one of {', '.join(self.extensions)}")
+                text = f"{path} does not have a valid extension: {', '.join(self.extensions)}"
+                raise Failed(text, message=text)
         return files
 
     def _read(self, file: Path) -> dict[str, Any]:

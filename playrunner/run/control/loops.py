@@ -76,16 +76,16 @@ def _loop_items(
         if loop.index_var:
             local[loop.index_var] = number
             local["ansible_index_var"] = loop.index_var
-        seen = {**local, "ansible_loop": _extended(items, number)} if loop.extended else local
+        seen = {**local, "ansible_loop": _extended(loop, items, number)} if loop.extended else local
         inner = scope.inner(seen)
         label = _label(loop, item, inner)
         yield LoopItem(inner, local, str(item) if label is None else label, label is None)
 
 
-def _extended(items: list[Any], number: int) -> dict[str, Any]:
+def _extended(loop: Loop, items: list[Any], number: int) -> dict[str, Any]:
     count = len(items)
-    variables = {
-        "allitems": items,
+    variables: dict[str, Any] = {"allitems": items} if loop.all_items else {}
+    variables |= {
         "index": number + 1,
         "index0": number,
         "revindex": count - number,
