@@ -217,6 +217,7 @@ class HostRequests:
             str(value_of("become_flags", keywords.become_flags, "", method)),
             str(value_of("become_exe", keywords.become_exe, "", method)),
             password,
+            str(value_of("sudo_chdir", None)) if method == "sudo" else "",
         )
 
 

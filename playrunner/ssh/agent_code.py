@@ -60,7 +60,8 @@ def as_user(become: Become | None, inner: str, marker: str) -> str:
     flags = become.flags or "-H"
     if become.password:  # sudo refuses to ask for it with these
         flags = re.sub(r"(?<!\S)(-n|--non-interactive)(?!\S)", "", flags)
-    return f"{become.exe or 'sudo'} {flags} {ask} -u {user} {inner}"
+    there = f"cd {shlex.quote(become.chdir)} && " if become.chdir else ""
+    return f"{there}{become.exe or 'sudo'} {flags} {ask} -u {user} {inner}"
 
 
 _making = threading.Lock()

@@ -222,7 +222,7 @@ class File(Placed):
             raise Failed("src is required for creating new hardlinks", dest=path)
         source = expanded(self.src)
         if not os.path.exists(source):
-            raise Failed(f"src does not exist: {source}", dest=path, src=source)
+            raise Failed("src does not exist", dest=path, src=source)
         if existing and existing["kind"] not in ("hard", "link") and not self.force:
             raise Failed(
                 f"Cannot link, file exists at destination: {path}; use force: true to replace it",

@@ -258,7 +258,8 @@ class User(Module):
     def _new_account_words(self) -> list[str]:
         import grp
 
-        words = ["-m"] if self.create_home else ["-M"]
+        words = [] if self.local else ["-m"]  # luseradd makes the home without a word
+        words = words if self.create_home else ["-M"]
         words += ["-r"] if self.system else []
         words += ["-k", self.skeleton] if self.skeleton and self.create_home else []
         for name, value in (
