@@ -13,7 +13,7 @@ from playrunner.modules.host._accounts import (
     run_tool,
     shadow_columns,
 )
-from playrunner.modules.host._libuser import set_local_groups
+from playrunner.modules.host._libuser import set_local
 from playrunner.modules.host._paths import expanded
 from playrunner.modules.host._shadow import AGING, day_of, looks_hashed, shadow_state
 from playrunner.modules.host._user_home import make_home
@@ -169,7 +169,8 @@ class User(Module):
         arguments += ["-g", str(differing["group"])] if "group" in differing else []
         if "groups" in differing and (before or differing["groups"]) and not self.local:
             arguments += ["-G", ",".join(differing["groups"])]
-        arguments += ["-e", differing["expires"]] if "expires" in differing else []
+        if "expires" in differing and not self.local:
+            arguments += ["-e", differing["expires"]]
         arguments += ["-Z", self.seuser] if self.seuser and (arguments or before is None) else []
         if before is None:
             run_tool(
@@ -185,8 +186,8 @@ class User(Module):
                     self.name,
                 ],
             )
-        if self.local and "groups" in differing:
-            set_local_groups(ctx, self.name, (before or {}).get("groups") or (), after["groups"])
+        if self.local:
+            set_local(ctx, self.name, before or {}, differing)
         if self.password is not None and differing.get("password") == _mark(self.password):
             # Not usermod -p: arguments can be read by everyone on the host.
             run_tool(ctx, ["chpasswd", "-e"], stdin=f"{self.name}:{self.password}\n")
@@ -263,8 +264,7 @@ class User(Module):
     def _new_account_words(self) -> list[str]:
         import grp
 
-        words = [] if self.local else ["-m"]  # luseradd makes the home without a word
-        words = words if self.create_home else ["-M"]
+        words = ["-M"] if not self.create_home else [] if self.local else ["-m"]
         words += ["-r"] if self.system else []
         words += ["-k", self.skeleton] if self.skeleton and self.create_home else []
         for name, value in (
