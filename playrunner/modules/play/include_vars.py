@@ -78,7 +78,9 @@ class IncludeVars(Probe):
                 files.append(path)
             elif not self.ignore_unknown_extensions:
                 text = f"{path} does not have a valid extension: {', '.join(self.extensions)}"
-                raise Failed(text, message=text)
+                failure = Failed(text)
+                failure.values["message"] = text  # what Ansible's result has beside msg
+                raise failure
         return files
 
     def _read(self, file: Path) -> dict[str, Any]:
