@@ -91,6 +91,7 @@ class Loop:
     pause_seconds: Any = 0
     extended: bool = False
     break_when: tuple[Any, ...] = ()
+    all_items: bool = True  # whether `ansible_loop` has `allitems`
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ class HostContext:
         self.check: bool = request.get("check", False)  # look only
         # Whether states should hold file contents, for a diff or to undo the change
         self.diff: bool = request.get("diff", False)
+        self.background = bool(request.get("async"))  # goes on in a process of its own
         self.live: bool = request.get("live", True)  # false for no_log
         self.warnings: list[str] = []
         self.body = b""  # raw bytes that go back beside the result

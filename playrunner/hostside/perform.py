@@ -47,14 +47,8 @@ def _act(module: Action, ctx: Any) -> Result:
     if nothing_to_do is not None:
         return {"changed": False, **nothing_to_do}
     if ctx.check:
-        return (
-            {"changed": True}
-            if module.foreseeable
-            else {
-                "changed": False,
-                "unknown": True,
-                "skipped": True,
-                "msg": "Command would have run if not in check mode",
-            }
-        )
+        message = "Command would have run if not in check mode"
+        if module.foreseeable:
+            return {"changed": True, "msg": message}
+        return {"changed": False, "unknown": True, "skipped": True, "msg": message}
     return {"changed": True, **module.act(ctx)}

@@ -53,6 +53,8 @@ def read_loop(task: Located) -> Loop | None:
         control.get("pause", 0),
         extended,
         tuple(keywords.as_list(control.get("break_when"))),
+        is_template(all_items := control.get("extended_allitems", True))
+        or arguments.as_bool(all_items),
     )
 
 

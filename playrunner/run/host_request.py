@@ -11,9 +11,10 @@ from playrunner.hostside.module import Module
 from playrunner.inventory.inventory import LOCALHOST_NAMES
 from playrunner.model import Step
 from playrunner.playbook import arguments, external_modules, keyword_values, module_index
-from playrunner.run.external.external_request import external_arguments, without_omitted
+from playrunner.run.external.external_request import external_arguments
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.manager_variables import MANAGER_VARIABLES, take_manager
+from playrunner.run.rendered_arguments import rendered_arguments
 from playrunner.run.run_state import RunState
 from playrunner.run.whole_arguments import with_whole_arguments
 from playrunner.ssh.agent_code import AgentKey
@@ -24,10 +25,10 @@ from playrunner.ssh.targets import (
     refused_method,
     target_of,
 )
-from playrunner.text.written import DecryptedText, TemplateText, authored
+from playrunner.text.written import DecryptedText
 from playrunner.variables.host_memory import OMIT
 from playrunner.variables.origins import keyword, setting
-from playrunner.variables.scope import Scope, contains_template
+from playrunner.variables.scope import Scope
 from playrunner.variables.template_names import template_names
 from playrunner.variables.templating import MISSING
 from playrunner.vault.envelope import is_encrypted
@@ -61,16 +62,7 @@ class HostRequests:
         if external_modules.is_external(step.module):
             return external_arguments(step, scope, self._shared)
         cls, templar = module_index.module_class(step.module), scope.run_vars.templar
-        render = _kept if cls.takes_any else templar.render
-        values: dict[str, Any] = {}
-        for name, value in step.arguments.items():
-            # Most arguments are constants: a call for each of them on each host adds up
-            if isinstance(value, (TemplateText, dict, list)):
-                if name not in cls.raw:
-                    value = render(value, scope, keys=False)
-                value = without_omitted(value)
-            if value is not OMIT:
-                values[name] = value
+        values = rendered_arguments(step, cls, scope)
         if cls.takes_any:
             return {str(templar.render(name, scope)): value for name, value in values.items()}
         if step.module in MANAGER_VARIABLES:
@@ -225,16 +217,8 @@ class HostRequests:
             str(value_of("become_flags", keywords.become_flags, "", method)),
             str(value_of("become_exe", keywords.become_exe, "", method)),
             password,
+            str(value_of("sudo_chdir", None)) if method == "sudo" else "",
         )
-
-
-def _kept(value: Any, scope: Scope, keys: bool) -> Any:
-    """Render a value of set_fact; it counts as authored unless it read foreign values."""
-    if not contains_template(value):
-        return value
-    traced = scope.traced()
-    rendered = scope.run_vars.templar.render(value, traced, keys=keys)
-    return rendered if traced.foreign else authored(rendered)
 
 
 def delegate(step: Step, scope: Scope) -> str | None:

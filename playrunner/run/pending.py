@@ -20,6 +20,7 @@ from playrunner.run.control.failure_values import failure_values
 from playrunner.run.control.handlers import Handlers
 from playrunner.run.fact_names import FACT_LAYERS, filter_facts
 from playrunner.run.inflight import InFlightStep
+from playrunner.run.registered_diff import with_registered_diff
 from playrunner.run.run_state import RunState
 from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.variables.host_memory import UnknownValues
@@ -174,8 +175,9 @@ class PendingSteps(Waiter):
             values.pop("unknown")  # check_mode on a step of an ordinary run
         if step.register:
             for result in (values, *(values["results"] if inflight.looped else ())):
-                result.setdefault("failed", False)
-            registered = self._registered(inflight, values)
+                if result is values or not result.get("skipped"):
+                    result.setdefault("failed", False)
+            registered = self._registered(inflight, with_registered_diff(inflight, values))
             if values["failed"]:
                 registered = {"exception": NO_TRACEBACK, **registered}
             self.memory.store("registered", {step.register: registered}, step.position)

@@ -12,6 +12,7 @@ from playrunner.errors import BadInput, Place, StepFailed
 from playrunner.model import Play, Step, steps_of
 from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.written import is_template
+from playrunner.variables.host_memory import OMIT
 from playrunner.variables.scope import Scope
 
 _UNTAGGED = frozenset({"untagged"})
@@ -90,6 +91,7 @@ def _words(text: str) -> list[str]:
 def batches(hosts: Sequence[str], serial: Sequence[Any], place: Place) -> list[list[str]]:
     """The hosts in batches that run the play one after another, as `serial` says."""
     rest = list(hosts)
+    serial = [size for size in serial if size is not OMIT]
     if not serial:
         return [rest] if rest else []
     sizes = [_size(size, len(rest), place) for size in serial]

@@ -124,7 +124,7 @@ class StepStarter:
         if step.loop is None:
             return iter([LoopItem(scope)])
         try:
-            return iter(loop_items(step.loop, scope, step.place, self.batch.sleep))
+            return iter(loop_items(step.loop, scope, step, self.batch.sleep))
         except UndefinedVariable:
             # The loop may read a variable that is only defined when `when` holds.
             if step.keywords.when and not condition_holds(step, scope):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import marshal
+import re
 import shlex
 import threading
 import zlib
@@ -56,7 +57,11 @@ def as_user(become: Become | None, inner: str, marker: str) -> str:
     if become.method == "doas":  # it asks for a password only at a terminal
         return f"{become.exe or 'doas'} {become.flags} -n -u {user} {inner}"
     ask = f"-S -p {shlex.quote(marker)}" if become.password else "-n"
-    return f"{become.exe or 'sudo'} {become.flags or '-H'} {ask} -u {user} {inner}"
+    flags = become.flags or "-H"
+    if become.password:  # sudo refuses to ask for it with these
+        flags = re.sub(r"(?<!\S)(-n|--non-interactive)(?!\S)", "", flags)
+    there = f"cd {shlex.quote(become.chdir)} && " if become.chdir else ""
+    return f"{there}{become.exe or 'sudo'} {flags} {ask} -u {user} {inner}"
 
 
 _making = threading.Lock()

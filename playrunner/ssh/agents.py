@@ -254,7 +254,7 @@ def _did_not_start(key: AgentKey, channel: Channel) -> Exception:
     status = channel.status(EXIT_SECONDS)
     stderr = channel.stderr_text().strip()
     host = key.target.name
-    if key.become:
+    if key.become and status != NO_PYTHON:
         hint = (
             "permit it without a password (nopass): doas asks for one only at a terminal"
             if key.become.method == "doas"

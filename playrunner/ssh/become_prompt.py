@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import shlex
 import threading
 from collections.abc import Callable
 
+from playrunner.errors import StepFailed
 from playrunner.ssh.agent_code import AgentKey, as_user
 from playrunner.ssh.connection import Channel
 from playrunner.ssh.pool import Pool
@@ -24,25 +26,44 @@ def start_command(key: AgentKey, pool: Pool, line: str) -> tuple[Channel, Callab
     channel = connection.start(as_user(key.become, f"/bin/sh -c {shlex.quote(line)}", marker))
     if not key.become.password:
         return channel, channel.stderr_text
-    ended = threading.Event()
+    ended, refused = threading.Event(), threading.Event()
     threading.Thread(
-        target=answer_prompt, args=(channel, key.become, marker, ended), daemon=True
+        target=answer_prompt, args=(channel, key.become, marker, ended, refused), daemon=True
     ).start()
+    method = key.become.method
 
     def errors() -> str:
         ended.set()
-        return channel.stderr_text().replace(marker, "")
+        text = channel.stderr_text()
+        if refused.is_set() or (method == "su" and _SU_REFUSES.search(text)):
+            raise StepFailed(f"Incorrect {method} password")
+        return text.replace(marker, "")
 
     return channel, errors
 
 
-def answer_prompt(channel: Channel, become: Become, marker: str, started: threading.Event) -> None:
-    """Send the password once it is asked for; `started` ends the wait."""
+def answer_prompt(
+    channel: Channel,
+    become: Become,
+    marker: str,
+    started: threading.Event,
+    refused: threading.Event | None = None,
+) -> None:
+    """Send the password once it is asked for; `started` ends the wait. A program that asks again
+    was sent a wrong one: it gets empty lines until it gives up, or it would wait without end."""
     prompt = marker if become.method == "sudo" else "assword:"
+    asked = 0
     while not started.wait(0.02):  # a prompt on standard error has no event to wait for
-        if prompt in channel.stderr_text():
-            try:
-                channel.send(become.password.encode() + b"\n")
-            except (OSError, EOFError, ValueError):
-                pass  # it has ended; the thread that waits for its start gets the error
-            return
+        prompts = channel.stderr_text().count(prompt)
+        if prompts <= asked:
+            continue
+        if asked and refused:
+            refused.set()
+        try:
+            channel.send(b"\n" if asked else become.password.encode() + b"\n")
+        except (OSError, EOFError, ValueError):
+            return  # it has ended; the thread that waits for its start gets the error
+        asked = prompts
+
+
+_SU_REFUSES = re.compile("Authentication failure|incorrect password")

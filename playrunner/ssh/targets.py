@@ -98,6 +98,7 @@ class Become:
     flags: str = ""
     exe: str = ""
     password: str = field(default="", repr=False, compare=False)
+    chdir: str = ""  # where sudo is started
 
 
 BECOME_METHODS = ("sudo", "su", "doas")

@@ -6,7 +6,7 @@ A `Templar` renders values for a `Scope`, which looks up the variables that a te
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,28 +30,18 @@ from playrunner.variables.filters.environment import (
     native,
 )
 from playrunner.variables.filters.overlay import Overlay
-from playrunner.variables.filters.plain import plain
+from playrunner.variables.filters.plain import defined_parts, plain, with_newlines
 from playrunner.variables.filters.substitution import Substitution
 from playrunner.variables.filters.undefined import MISSING, Missing, Undecryptable
 from playrunner.variables.filters.vault import decrypted
 from playrunner.variables.lookups.lookups import LOOKUPS, LookupFunctions
 from playrunner.variables.template_compiler import TemplateCompiler, short
+from playrunner.variables.template_errors import CAUGHT, reason_of
 from playrunner.variables.template_header import HEADER, header_settings
 from playrunner.variables.template_names import template_names
 from playrunner.variables.template_scope import Scope
 
 __all__ = ["MISSING", "Scope", "Templar", "default_templar", "is_template"]
-
-# What an expression raises when its values do not fit; anything else is a defect.
-_CAUGHT = (
-    TypeError,
-    ValueError,
-    LookupError,
-    ArithmeticError,
-    AttributeError,
-    OSError,
-    jinja2.TemplateError,
-)
 
 
 class Templar:
@@ -103,6 +93,24 @@ class Templar:
         if isinstance(value, list):
             return [self.render_variable(each, scope) for each in value]
         return value
+
+    def render_defined(self, value: Any, scope: Scope) -> Any:
+        """Like `render`, without the parts of lists and mappings that are undefined."""
+        if isinstance(value, TemplateText) and not isinstance(value, EncryptedText):
+            template = self._compiler.template(value)
+            return self._run(template, value, scope, defined_parts)
+        if isinstance(value, dict):
+            return {key: self.render_defined(each, scope) for key, each in value.items()}
+        if isinstance(value, list):
+            return list(self._defined(value, scope))
+        return self.render(value, scope)
+
+    def _defined(self, values: list[Any], scope: Scope) -> Iterator[Any]:
+        for value in values:
+            try:
+                yield self.render_defined(value, scope)
+            except UndefinedVariable:
+                continue
 
     def evaluate(self, expression: str | bool, scope: Scope) -> Any:
         """The value of an expression, as in `until` or `failed_when`; only authored text is
@@ -187,17 +195,24 @@ class Templar:
     def _text(self, text: str, scope: Scope) -> Any:
         if isinstance(text, EncryptedText):
             return decrypted(text)
-        return _with_newlines(text, self._run(self._compiler.template(text), text, scope))
+        return with_newlines(text, self._run(self._compiler.template(text), text, scope))
 
-    def _run(self, template: ScopeTemplate | Substitution, text: str, scope: Scope) -> Any:
+    def _run(
+        self,
+        template: ScopeTemplate | Substitution,
+        text: str,
+        scope: Scope,
+        as_data: Callable[[Any], Any] = plain,
+    ) -> Any:
         try:
-            return plain(native(self._parts(template, text, scope)))
+            return as_data(native(self._parts(template, text, scope)))
         except PlayrunnerError:
             raise
         except RecursionError:
             raise StepFailed(f"`{short(text)}`: a variable refers to itself") from None
-        except _CAUGHT as error:
-            raise StepFailed(f"`{short(text)}`: {_reason(error)}") from None
+        except CAUGHT as error:
+            message = f"`{short(text)}`: Error rendering template: {reason_of(error)}"
+            raise StepFailed(message) from None
 
     def _parts(
         self, template: ScopeTemplate | Substitution, text: str, scope: Scope
@@ -227,9 +242,9 @@ class Templar:
             raise TemplateFailed(f"{name}: a template or variable refers to itself") from None
         except jinja2.TemplateSyntaxError as error:
             raise TemplateFailed(f"{error.name or name}:{error.lineno}: {error.message}") from None
-        except _CAUGHT as error:
-            raise TemplateFailed(f"{name}: {_reason(error)}") from None
-        return _with_newlines(text, value)
+        except CAUGHT as error:
+            raise TemplateFailed(f"{name}: {reason_of(error)}") from None
+        return with_newlines(text, value)
 
     def _file_environment(self, options: dict[str, Any], name: str) -> PlayEnvironment:
         key = tuple(sorted(options.items()))
@@ -267,24 +282,6 @@ class Templar:
 
 def _kind(value: object) -> str:
     return "str" if isinstance(value, str) else type(value).__name__
-
-
-def _with_newlines(source: str, value: Any) -> Any:
-    """Text ends with as many newlines as its template; jinja drops one, and trimmed blocks take
-    theirs."""
-    if isinstance(value, str) and source.endswith("\n"):
-        wanted = len(source) - len(source.rstrip("\n"))
-        there = len(value) - len(value.rstrip("\n"))
-        return value + "\n" * (wanted - there)
-    return value
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, jinja2.TemplateNotFound):
-        return f"no template {error.name!r} is found"
-    if isinstance(error, KeyError) and error.args:
-        return str(error.args[0])
-    return str(error)
 
 
 default_templar = Templar()  # shared by loading and running: each text is compiled once

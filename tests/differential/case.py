@@ -41,6 +41,7 @@ class Case:
     # Variables of both programs; {inventory} stands for this run's. With
     # ANSIBLE_INVENTORY among them, no inventory is named on the command line
     environment: dict[str, str] = field(default_factory=dict)
+    runs: tuple[str, ...] = RUNS
     differs: dict[str, str] = field(
         default_factory=dict
     )  # run -> the line of docs/ansible-differences.md that says why

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from . import ansible
-from .case import RUNS, Case
+from .case import Case
 from .nodes import NAMES, Nodes, running_nodes
 from .tree import read_tree
 from .web import running_web
@@ -91,7 +91,7 @@ def _run_all(case: Case, stage: Stage, who: str, program: Any) -> dict[str, Outc
     home = stage.folder / case.name / who
     shutil.rmtree(home, ignore_errors=True)
     outcomes = {}
-    for run in RUNS:
+    for run in case.runs:
         scratch_root = home / ("untouched" if run == "check" else "scratch")
         for name in NAMES:
             _prepare_scratch(case, scratch_root / name)

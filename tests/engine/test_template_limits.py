@@ -16,7 +16,7 @@ from tests.support.templating import (
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{{ 1 / 0 }}", "`{{ 1 / 0 }}`: division by zero"),
+        ("{{ 1 / 0 }}", "`{{ 1 / 0 }}`: Error rendering template: division by zero"),
         ("{{ 'a' + 1 }}", 'can only concatenate str (not "int") to str'),
         ("{{ 5 | length }}", "filter 'length': object of type 'int' has no len()"),
         ("{{ numbers | map('from_json') }}", "filter 'from_json'"),

@@ -41,7 +41,10 @@ class External(Action):
             rc, out, err = self._as_python(ctx)
         else:
             rc, out, err = self._as_program(ctx)
-        return result_of(rc, out, err)
+        result = result_of(rc, out, err)
+        if ctx.background and err:
+            result.setdefault("stderr", err)
+        return result
 
     def fetch_files(self, ctx: Any) -> None:
         """Keep on this host what `guard` will need."""

@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Union
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import State
 
 
@@ -52,6 +53,25 @@ def group_id(group: Any) -> int:
         raise Failed(
             f"chgrp failed: failed to look up group {group}; create it first or write its number"
         ) from None
+
+
+def warn_of_unknown(ctx: HostContext, owner: Any, group: Any) -> None:
+    """Under --check an earlier step may be the one that makes a user or group: only a warning."""
+    import grp
+    import pwd
+
+    for kind, name, number, by_name, by_number in (
+        ("user", owner, "uid", pwd.getpwnam, pwd.getpwuid),
+        ("group", group, "gid", grp.getgrnam, grp.getgrgid),
+    ):
+        if name is None:
+            continue
+        digits = str(name).isdigit()
+        try:
+            by_number(int(name)) if digits else by_name(str(name))
+        except KeyError:
+            shown = f"{kind} with {number} {name}" if digits else f"{kind} {name}"
+            ctx.warn(f"failed to look up {shown}. Create {kind} up to this point in real play")
 
 
 def user_name(uid: int) -> str:

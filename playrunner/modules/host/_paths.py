@@ -227,6 +227,15 @@ def remove(path: str) -> None:
         os.unlink(path)
 
 
+def paths_below(folder: str) -> dict[str, list[str]]:
+    """The paths of everything below a folder that goes with it."""
+    content: dict[str, list[str]] = {"directories": [], "files": []}
+    for above, folders, files in os.walk(folder):
+        content["directories"] += [os.path.join(above, name) for name in folders]
+        content["files"] += [os.path.join(above, name) for name in files]
+    return content
+
+
 def facts(path: str, follow: bool = False) -> dict[str, Any]:
     """What results say of a path: mode, owner, group, uid, gid, size, state."""
     info = stat_of(path, follow)

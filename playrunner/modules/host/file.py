@@ -8,7 +8,7 @@ import time
 from playrunner.hostside.module import Failed
 from playrunner.modules.host._content import refuse, stat_of
 from playrunner.modules.host._labels import set_labels
-from playrunner.modules.host._owners import set_attributes
+from playrunner.modules.host._owners import set_attributes, warn_of_unknown
 from playrunner.modules.host._paths import (
     Looked,
     apply_change,
@@ -17,6 +17,7 @@ from playrunner.modules.host._paths import (
     first_missing,
     kind_of,
     look,
+    paths_below,
     replacing,
 )
 from playrunner.modules.host._placed import Placed
@@ -81,6 +82,8 @@ class File(Placed):
             and _same(path, expanded(self.src))
         ):
             state.update(kind="hard", source=expanded(self.src))
+        if target == "absent" and ctx.diff and state["kind"] == "directory":
+            state["path_content"] = paths_below(path)
         if self.recurse and state["kind"] == "directory":
             state["below"] = self._below(path, set())
         return state
@@ -90,12 +93,10 @@ class File(Placed):
         if state == "absent" or self._diff_peek is not None:
             return current if self._diff_peek is not None else None
         existing = None if current is None or current["kind"] == "absent" else current
-        kinds = {
-            "link": self._link,
-            "hard": self._hard,
-            "directory": self._directory,
-            "touch": self._touch,
-        }
+        if ctx.check:
+            warn_of_unknown(ctx, self.owner, self.group)
+        kinds = {"link": self._link, "hard": self._hard, "touch": self._touch}
+        kinds["directory"] = self._directory
         target = kinds.get(state, self._file)(path, existing)
         if state == "directory" and current and not existing:
             target["above"] = None
@@ -147,8 +148,7 @@ class File(Placed):
         complaint = self.check(self.__dict__)
         if complaint:
             raise Failed(complaint)
-        path, state = expanded(self.path), self.state
-        path = path.rstrip("/") or "/"
+        path, state = expanded(self.path).rstrip("/") or "/", self.state
         if state is None:
             info = stat_of(path)
             there = kind_of(info) if info else "directory" if self.recurse else "file"
@@ -222,7 +222,7 @@ class File(Placed):
             raise Failed("src is required for creating new hardlinks", dest=path)
         source = expanded(self.src)
         if not os.path.exists(source):
-            raise Failed(f"src does not exist: {source}", dest=path, src=source)
+            raise Failed("src does not exist", dest=path, src=source)
         if existing and existing["kind"] not in ("hard", "link") and not self.force:
             raise Failed(
                 f"Cannot link, file exists at destination: {path}; use force: true to replace it",
@@ -257,9 +257,7 @@ class File(Placed):
         """Mode and owner of everything in a folder; through links when they are followed."""
         states: State = {}
         seen.add(os.path.realpath(folder))
-        with os.scandir(folder) as entries:
-            names = sorted(entry.path for entry in entries)
-        for name in names:
+        for name in sorted(os.path.join(folder, entry) for entry in os.listdir(folder)):
             if os.path.islink(name) and self.follow:
                 name = os.path.realpath(name)
             info = stat_of(name)
@@ -288,9 +286,11 @@ def _same(one: str, other: str) -> bool:
 def _set_times(path: str, wanted: State) -> None:
     if wanted.get("atime") is None and wanted.get("mtime") is None:
         return
-    info = os.stat(path)
-    now = time.time()
+    info, now = os.stat(path), time.time()
     access, modified = wanted.get("atime"), wanted.get("mtime")
+    if access == modified == "now":
+        os.utime(path)  # which also users may who can write to the file and do not own it
+        return
     os.utime(
         path,
         (

@@ -13,6 +13,7 @@ from playrunner.modules.host._accounts import (
     run_tool,
     shadow_columns,
 )
+from playrunner.modules.host._libuser import set_local
 from playrunner.modules.host._paths import expanded
 from playrunner.modules.host._shadow import AGING, day_of, looks_hashed, shadow_state
 from playrunner.modules.host._user_home import make_home
@@ -115,6 +116,8 @@ class User(Module):
             target["groups"] = sorted(
                 named | set(current["groups"] if current and self.append else [])
             )
+        if self.append and self.groups is None:
+            ctx.warn("'append' is set, but no 'groups' are specified. Use 'groups' to add some")
         if self.password is not None and (current is None or self.update_password == "always"):
             self._warn_about_plain_text(ctx)
             target["password"] = _mark(self.password)
@@ -164,9 +167,10 @@ class User(Module):
         ]
         arguments += ["-o"] if self.non_unique and "uid" in differing else []
         arguments += ["-g", str(differing["group"])] if "group" in differing else []
-        if "groups" in differing and (before or differing["groups"]):
+        if "groups" in differing and (before or differing["groups"]) and not self.local:
             arguments += ["-G", ",".join(differing["groups"])]
-        arguments += ["-e", differing["expires"]] if "expires" in differing else []
+        if "expires" in differing and not self.local:
+            arguments += ["-e", differing["expires"]]
         arguments += ["-Z", self.seuser] if self.seuser and (arguments or before is None) else []
         if before is None:
             run_tool(
@@ -182,6 +186,8 @@ class User(Module):
                     self.name,
                 ],
             )
+        if self.local:
+            set_local(ctx, self.name, before or {}, differing)
         if self.password is not None and differing.get("password") == _mark(self.password):
             # Not usermod -p: arguments can be read by everyone on the host.
             run_tool(ctx, ["chpasswd", "-e"], stdin=f"{self.name}:{self.password}\n")
@@ -258,7 +264,7 @@ class User(Module):
     def _new_account_words(self) -> list[str]:
         import grp
 
-        words = ["-m"] if self.create_home else ["-M"]
+        words = ["-M"] if not self.create_home else [] if self.local else ["-m"]
         words += ["-r"] if self.system else []
         words += ["-k", self.skeleton] if self.skeleton and self.create_home else []
         for name, value in (
@@ -268,7 +274,9 @@ class User(Module):
         ):
             words += ["-K", f"{name}={value}"] if value is not None else []
         if self.group is None and any(group.gr_name == self.name for group in grp.getgrall()):
-            words.append("-N")  # useradd refuses to make a group that is there already
+            words.append(
+                "-n" if self.local else "-N"
+            )  # useradd refuses to make a group that is there already
         return words
 
     def _tool(self, name: str) -> str:

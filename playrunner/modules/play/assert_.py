@@ -7,6 +7,7 @@ from typing import Any
 from playrunner.errors import PlayrunnerError
 from playrunner.hostside.module import Failed, Probe
 from playrunner.run.context import Context
+from playrunner.text.written import is_template
 
 
 class Assert(Probe):
@@ -24,7 +25,7 @@ class Assert(Probe):
     def look(self, ctx: Context) -> dict[str, Any]:
         for condition in self.that if isinstance(self.that, list) else [self.that]:
             try:
-                holds = ctx.truth(condition)
+                holds = ctx.truth(_listed(ctx, condition))
             except PlayrunnerError as error:
                 raise Failed(f"{condition}: {error}", assertion=condition) from None
             if not holds:
@@ -34,6 +35,12 @@ class Assert(Probe):
                     evaluated_to=False,
                 )
         return {"msg": self.success_msg or "All assertions passed"}
+
+
+def _listed(ctx: Context, condition: Any) -> Any:
+    """The conditions that a variable lists, for `that: "{{ conditions }}"`; else the condition."""
+    value = ctx.evaluate(condition) if is_template(condition) else condition
+    return value if isinstance(value, list) else condition
 
 
 def _text(message: Any) -> str:

@@ -77,7 +77,10 @@ class IncludeVars(Probe):
             if path.suffix.lstrip(".") in self.extensions:
                 files.append(path)
             elif not self.ignore_unknown_extensions:
-                raise Failed(f"{path} does not end in one of {', '.join(self.extensions)}")
+                text = f"{path} does not have a valid extension: {', '.join(self.extensions)}"
+                failure = Failed(text)
+                failure.values["message"] = text  # what Ansible's result has beside msg
+                raise failure
         return files
 
     def _read(self, file: Path) -> dict[str, Any]:

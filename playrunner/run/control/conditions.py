@@ -50,8 +50,9 @@ def satisfied(inflight: InFlightStep, item: LoopItem) -> bool:
     try:
         return scope.run_vars.templar.truth(inflight.step.until, scope)
     except PlayrunnerError as error:
-        item.values.update(failed=True, msg=str(error))
-        return False
+        # Asking again would not mend the condition itself.
+        item.values.update(failed=True, changed=False, msg=str(error))
+        return True
 
 
 def _set_label(inflight: InFlightStep, item: LoopItem) -> None:

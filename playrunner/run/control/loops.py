@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from playrunner.errors import Place, StepFailed, UndefinedVariable
-from playrunner.model import Loop
+from playrunner.model import Loop, Step
 from playrunner.playbook import keyword_values
 from playrunner.run.inflight import LoopItem
 from playrunner.text.written import authored, is_template
@@ -17,9 +17,9 @@ _SKIPPING_UNDEFINED = ("first_found", "ansible.builtin.first_found")
 
 
 def loop_items(
-    loop: Loop, scope: Scope, place: Place, sleep: Callable[[float], None]
+    loop: Loop, scope: Scope, step: Step, sleep: Callable[[float], None]
 ) -> Iterator[LoopItem]:
-    items = items_of(loop, scope)
+    items, place = items_of(loop, scope, step.module), step.place
     if is_template(loop.loop_var) or is_template(loop.index_var):
         loop = _with_rendered_names(loop, scope, place)
     pause = keyword_values.number("pause", loop.pause_seconds or 0, scope, place)
@@ -34,15 +34,19 @@ def _with_rendered_names(loop: Loop, scope: Scope, place: Place) -> Loop:
     return replace(loop, loop_var=named("loop_var", loop.loop_var), index_var=index)
 
 
-def items_of(loop: Loop, scope: Scope) -> list[Any]:
+def items_of(loop: Loop, scope: Scope, module: str) -> list[Any]:
     traced = scope.traced()
-    items = _items(loop, traced)
+    items = _items(loop, traced, module)
     return items if traced.foreign else authored(items)
 
 
-def _items(loop: Loop, scope: Scope) -> list[Any]:
-    if loop.lookup in _SKIPPING_UNDEFINED and isinstance(loop.source, list):
-        value: Any = list(_defined(loop.source, scope))
+def _items(loop: Loop, scope: Scope, module: str) -> list[Any]:
+    options = {}
+    if loop.lookup in _SKIPPING_UNDEFINED:
+        # Files that are named after a fact which not every host has are passed over.
+        sources = loop.source if isinstance(loop.source, list) else [loop.source]
+        value: Any = scope.run_vars.templar.render_defined(sources, scope)
+        options["_subdir"] = _folder_of(module)
     else:
         value = scope.run_vars.templar.render(loop.source, scope)
     if loop.lookup is None:
@@ -53,17 +57,13 @@ def _items(loop: Loop, scope: Scope) -> list[Any]:
         return list(value)
     from playrunner.variables.lookups.lookups import run_lookup
 
-    return run_lookup(loop.lookup, value if isinstance(value, list) else [value], scope)
+    terms = value if isinstance(value, list) else [value]
+    return run_lookup(loop.lookup, terms, scope, **options)
 
 
-def _defined(sources: list[Any], scope: Scope) -> Iterator[Any]:
-    """The entries that can be rendered: files that are named after a fact which not every host has
-    are passed over."""
-    for source in sources:
-        try:
-            yield scope.run_vars.templar.render(source, scope)
-        except UndefinedVariable:
-            continue
+def _folder_of(module: str) -> str:
+    """The folder of a role that holds a module's files, which its name decides."""
+    return next((f"{kind}s" for kind in ("template", "var") if kind in module), "files")
 
 
 def _loop_items(
@@ -76,16 +76,16 @@ def _loop_items(
         if loop.index_var:
             local[loop.index_var] = number
             local["ansible_index_var"] = loop.index_var
-        seen = {**local, "ansible_loop": _extended(items, number)} if loop.extended else local
+        seen = {**local, "ansible_loop": _extended(loop, items, number)} if loop.extended else local
         inner = scope.inner(seen)
         label = _label(loop, item, inner)
         yield LoopItem(inner, local, str(item) if label is None else label, label is None)
 
 
-def _extended(items: list[Any], number: int) -> dict[str, Any]:
+def _extended(loop: Loop, items: list[Any], number: int) -> dict[str, Any]:
     count = len(items)
-    variables = {
-        "allitems": items,
+    variables: dict[str, Any] = {"allitems": items} if loop.all_items else {}
+    variables |= {
         "index": number + 1,
         "index0": number,
         "revindex": count - number,

@@ -45,6 +45,29 @@ def plain(value: Any) -> Any:
     return value
 
 
+def defined_parts(value: Any) -> Any:
+    """The value as data, without what is undefined in lists and mappings."""
+    if isinstance(value, dict):
+        return {key: defined_parts(each) for key, each in value.items() if not _undefined(each)}
+    if isinstance(value, (list, tuple)) or iterates(value):
+        return [defined_parts(each) for each in value if not _undefined(each)]
+    return plain(value)
+
+
+def _undefined(value: object) -> bool:
+    return isinstance(value, Undefined)
+
+
+def with_newlines(source: str, value: Any) -> Any:
+    """Text ends with as many newlines as its template; jinja drops one, and trimmed blocks take
+    theirs."""
+    if isinstance(value, str) and source.endswith("\n"):
+        wanted = len(source) - len(source.rstrip("\n"))
+        there = len(value) - len(value.rstrip("\n"))
+        return value + "\n" * (wanted - there)
+    return value
+
+
 def iterates(value: object) -> bool:
     """Whether a value is a generator or a view, which templates treat as a list."""
     return hasattr(type(value), "__next__") or isinstance(value, _VIEWS)

@@ -68,6 +68,10 @@ class Missing(Undefined):
 
     __str__ = __iter__ = __len__ = __bool__ = __hash__ = __contains__ = _stop
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __call__ = _stop
+    # jinja2's own do not come to the error of a subclass, nor name the variable.
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _stop
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _stop
+    __pow__ = __rpow__ = __pos__ = __neg__ = __int__ = __float__ = __complex__ = _stop
 
 
 class _Failing(Missing):

@@ -104,3 +104,23 @@ class RenderedAlready:
 
     def template(self, variable: Any, *_: Any, **__: Any) -> Any:
         return variable
+
+    @property
+    def _engine(self) -> _NamesOnly:
+        return _NamesOnly(self.available_variables)
+
+
+class _NamesOnly:
+    """Evaluates the names of variables for plugins that ask for an expression's value."""
+
+    def __init__(self, variables: ScopeVariables) -> None:
+        self._variables = variables
+
+    def extend(self, **_: Any) -> _NamesOnly:
+        return self
+
+    def evaluate_expression(self, expression: str, **_: Any) -> Any:
+        """The value of a variable; other text may have come from a host and is not evaluated."""
+        if not expression.isidentifier():
+            raise ValueError(f"only the name of a variable is evaluated here, not {expression!r}")
+        return self._variables[expression]

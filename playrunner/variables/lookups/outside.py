@@ -49,7 +49,12 @@ def lines(terms: list[Any], _scope: LookupScope) -> list[str]:
 
 
 def first_found(
-    terms: list[Any], scope: LookupScope, files: Any = (), paths: Any = (), skip: bool = False
+    terms: list[Any],
+    scope: LookupScope,
+    files: Any = (),
+    paths: Any = (),
+    skip: bool = False,
+    _subdir: str = "files",
 ) -> list[str]:
     """The first file that is there; terms are names, or mappings of files, paths and skip."""
     for term in [*_flat(terms), *([{"files": files, "paths": paths}] if files else [])]:
@@ -67,7 +72,7 @@ def first_found(
             if folders
             else names
         ):
-            place = _find_any(scope, name)
+            place = _find_any(scope, name, _subdir)
             if place:
                 return [str(place)]
     if skip:
@@ -100,8 +105,8 @@ def _output(command: str) -> str:
     return done.stdout.decode("utf-8", "surrogateescape")
 
 
-def _find_any(scope: LookupScope, name: str) -> Path | None:
-    for folder in ("files", "templates", "vars"):
+def _find_any(scope: LookupScope, name: str, first: str) -> Path | None:
+    for folder in dict.fromkeys((first, "files", "templates", "vars")):
         try:
             return scope.find(name, folder)
         except BadInput:
