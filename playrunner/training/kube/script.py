@@ -15,7 +15,7 @@ from playrunner.project import program
 from playrunner.ssh.connection import Channel
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.one_off.job_pod import OneOffJob
-from playrunner.training.kube.send_folder import send_folder
+from playrunner.training.kube.one_off.send_folder import send_folder
 from playrunner.training.kube.session import ClusterSession, ClusterSettings
 from playrunner.training.request import LaunchRefused
 from playrunner.training.script_code import ScriptCode, script_code

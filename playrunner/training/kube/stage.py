@@ -16,7 +16,7 @@ from playrunner.training.data.transfer import Folder
 from playrunner.training.inventory_scope import value_of
 from playrunner.training.kube.one_off.job_pod import OPENED, OneOffJob
 from playrunner.training.kube.one_off.one_off_job import submit, tell
-from playrunner.training.kube.send_folder import send_folder
+from playrunner.training.kube.one_off.send_folder import send_folder
 from playrunner.training.kube.session import ClusterSession, ClusterSettings, open_session
 from playrunner.training.request import refuse
 from playrunner.training.screen.screen import LiveLine

@@ -13,12 +13,12 @@ from playrunner.training.runs.record import Record
 from playrunner.training.runs.run import Run
 from playrunner.training.screen.screen import LiveLine
 from playrunner.training.script_code import script_code
-from playrunner.training.ssh import preflight
 from playrunner.training.ssh.data import with_data
 from playrunner.training.ssh.job import Job
+from playrunner.training.ssh.nodes import preflight
+from playrunner.training.ssh.nodes.preflight import Facts
 from playrunner.training.ssh.nodes.sandbox_fit import fitted
 from playrunner.training.ssh.plan import environment_of, plan
-from playrunner.training.ssh.preflight import Facts
 from playrunner.training.ssh.run_view import find_run
 
 

@@ -6,7 +6,7 @@ from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.training.environment.compiler import as_json, show_environment
 from playrunner.training.request import Request, read_request, refuse, wanted_nodes
-from playrunner.training.ssh import preflight
+from playrunner.training.ssh.nodes import preflight
 from playrunner.training.ssh.nodes.hosts import open_fleet
 from playrunner.training.ssh.plan import environment_of, plan
 

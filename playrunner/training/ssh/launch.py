@@ -37,13 +37,13 @@ from playrunner.training.runs.remembered import used_inventory
 from playrunner.training.runs.states import CANCELLED
 from playrunner.training.screen.phases import Phases, count, step_options
 from playrunner.training.screen.screen import LiveLine
-from playrunner.training.ssh import preflight
 from playrunner.training.ssh.before_launch import goes_on, left_elsewhere
 from playrunner.training.ssh.conclusion import conclude
 from playrunner.training.ssh.data import bring_data, with_data
 from playrunner.training.ssh.follow import Follower
 from playrunner.training.ssh.job import LEASE_SECONDS, Job
 from playrunner.training.ssh.listener import RecordingListener
+from playrunner.training.ssh.nodes import preflight
 from playrunner.training.ssh.nodes.hosts import open_fleet, root_of, usable_hosts
 from playrunner.training.ssh.nodes.pool import host_pool
 from playrunner.training.ssh.nodes.sandbox_fit import fitted

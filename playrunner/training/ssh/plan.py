@@ -25,7 +25,7 @@ from playrunner.training.ssh.job import (
 )
 from playrunner.training.ssh.launchers import LAUNCHERS
 from playrunner.training.ssh.nodes.hosts import root_of, training_hosts, usable_hosts
-from playrunner.training.ssh.preflight import Facts
+from playrunner.training.ssh.nodes.preflight import Facts
 from trainer.config import Profile
 
 DEFAULT_PYTHON = "python3"

@@ -14,7 +14,7 @@ from playrunner.training.modules.train._start_order import StartOrder
 from playrunner.training.profile_text import profile_text
 from playrunner.training.ssh.commands import commands, hostfile
 from playrunner.training.ssh.job import JOIN_SECONDS, SILENCE_SECONDS, Job, NodeSlot
-from playrunner.training.ssh.preflight import Facts
+from playrunner.training.ssh.nodes.preflight import Facts
 
 
 def steps_for(

@@ -18,7 +18,7 @@ from playrunner.training.request import Request, profile_of
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.run import Run
 from playrunner.training.runs.selection import RunNotFound
-from playrunner.training.ssh import preflight
+from playrunner.training.ssh.nodes import preflight
 from playrunner.training.ssh.nodes.hosts import open_fleet
 from playrunner.training.ssh.nodes.selection import the_run
 from playrunner.training.ssh.plan import plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from playrunner.training.ssh.job import Job, NodeSlot, new_run_id
-from playrunner.training.ssh.preflight import (
+from playrunner.training.ssh.nodes.preflight import (
     PORT_STEP,
     PORT_TRIES,
     candidate_ports,

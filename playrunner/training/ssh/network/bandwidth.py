@@ -16,10 +16,10 @@ from playrunner.training.netcheck.perf_table import read_table
 from playrunner.training.netcheck.sizes import DEFAULT_PROFILE, Sizes
 from playrunner.training.netcheck.spares import Search, should_retry
 from playrunner.training.request import Request, read_request, refuse
-from playrunner.training.ssh import preflight
 from playrunner.training.ssh.job import Job
 from playrunner.training.ssh.network.all_reduce import measure
 from playrunner.training.ssh.network.bench import job_on_nodes, prove
+from playrunner.training.ssh.nodes import preflight
 from playrunner.training.ssh.nodes.hosts import open_fleet, usable_hosts
 from playrunner.training.ssh.nodes.pool import host_pool
 from playrunner.training.ssh.plan import environment_of

@@ -20,8 +20,8 @@ from playrunner.training.netcheck.sizes import DEFAULT_PROFILE, GATE_SIZES
 from playrunner.training.netcheck.verdict_table import table
 from playrunner.training.node_shell import in_shell
 from playrunner.training.request import Request, read_request, refuse
-from playrunner.training.ssh import preflight
 from playrunner.training.ssh.job import Job, NodeSlot
+from playrunner.training.ssh.nodes import preflight
 from playrunner.training.ssh.nodes.hosts import open_fleet, usable_hosts
 from playrunner.training.ssh.plan import environment_of, plan
 from trainer.config import Profile
