@@ -21,7 +21,7 @@ RUN_BY = {
     "train-on-eks-cpu.yaml": "tests/launch/end_to_end/test_rehearse.py",
     "train-on-eks-gpu.yaml": "tests/launch/end_to_end/test_playbooks.py",
     "train-on-eks-llama.yaml": "tests/launch/end_to_end/test_playbooks.py",
-    "train-on-eks-trainium.yaml": "tests/launch/end_to_end/test_playbooks.py",
+    "train-on-eks-trainium.yaml": "tests/launch/end_to_end/test_rehearse.py",
     "train-on-gke.yaml": "tests/roles/test_gcp_training.py",
 }
 

@@ -12,6 +12,7 @@ from tests.support import runner
 from tests.support.kube.module_stage import Api
 
 
+# Their playbooks: train-on-eks-cpu.yaml and train-on-eks-trainium.yaml
 @pytest.mark.parametrize(
     ("story", "profile"), [("eks-cpu", "mnist-mlp"), ("eks-trainium", "bert-large")]
 )
