@@ -57,7 +57,7 @@ def identifiers(resource: FoundResource) -> list[str]:
 
 
 def contents_of(resource: FoundResource) -> str:
-    """How much is in it; a plan is made also where nobody may look inside."""
+    """How much is in it; a plan is made also where looking inside is denied."""
     try:
         return str(resource.module.contents(resource.ctx, resource.found or {}))
     except (Refused, Unanswered) as error:
