@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.support.aws.leftovers_world import TRUST
 from tests.support.aws.sandbox import PretendAws
 from tests.support.until import until
 
@@ -51,7 +52,7 @@ def test_everything_tagged_is_listed_and_iam_is_not(aws: PretendAws) -> None:
     ec2.create_placement_group(GroupName="g", TagSpecifications=spec("placement-group"))
     ec2.create_key_pair(KeyName="k", KeyType="ed25519", TagSpecifications=spec("key-pair"))
     ec2.create_tags(Resources=subnets, Tags=LIST)
-    aws.client("iam").create_role(RoleName="r", AssumeRolePolicyDocument="{}", Tags=LIST)
+    aws.client("iam").create_role(RoleName="r", AssumeRolePolicyDocument=TRUST, Tags=LIST)
     assert ours(aws) == {
         "eks:cluster",
         "eks:nodegroup",
