@@ -103,7 +103,7 @@ def test_where_one_folder_is_required_nodes_without_it_are_told_so(
     strict.write_text(apart.inventory.read_text() + "    train_shared: true\n")
     refused = Site(apart.state, strict).launch("strict", "--nodes", 2)
     assert refused.code == 2
-    assert "is not the same folder on all nodes: node2 cannot be seen from here" in refused.out
+    assert "is not the same folder on all nodes: node2 cannot be seen from here" in refused.text
 
 
 def test_status_stop_and_logs_see_all_of_a_run_whose_nodes_are_apart(apart: Apart) -> None:
