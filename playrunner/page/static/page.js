@@ -3,7 +3,7 @@
 (() => {
   const section = document.getElementById("curves");
   if (!section || !window.Plotly) return;
-  const palette = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d00", "#999999"];
+  const palette = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#9030f0", "#c0c078"];
   const dashes = ["solid", "dash", "dot", "dashdot"];
   const beside = { loss: ["eval_loss"] };
   const most = 4000;
