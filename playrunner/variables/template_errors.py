@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import jinja2
 
-# What an expression raises when its values do not fit; anything else is a defect.
-CAUGHT = (
-    TypeError,
-    ValueError,
-    LookupError,
-    ArithmeticError,
-    AttributeError,
-    OSError,
-    jinja2.TemplateError,
-)
+# What Python raises when values do not fit an operation; anything else is a defect.
+VALUE_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, OSError)
+CAUGHT = (*VALUE_ERRORS, jinja2.TemplateError)
 
 
 def reason_of(error: Exception) -> str:

@@ -13,16 +13,9 @@ from playrunner.errors import PlayrunnerError, StepFailed
 from playrunner.variables.filters import ACCEPT_MISSING, READ_FILES
 from playrunner.variables.filters.plain import iterates
 from playrunner.variables.filters.undefined import require
+from playrunner.variables.template_errors import VALUE_ERRORS
 
-_CAUGHT = (
-    TypeError,
-    ValueError,
-    LookupError,
-    ArithmeticError,
-    AttributeError,
-    OSError,
-    jinja2.TemplateRuntimeError,
-)
+_CAUGHT = (*VALUE_ERRORS, jinja2.TemplateRuntimeError)
 _PREFIXES = ("", "ansible.builtin.", "ansible.legacy.")
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from playrunner.sandbox.datasets import process as datasets
 from playrunner.sandbox.datasets.stand_ins import BERT, SHARDS
 from tests.support.launch.cluster import ClusterSite, cluster_site
 from tests.support.launch.site import SHORT
+from tests.support.signed_store import CONTENT, SIGNATURE, signed_store
 
 
 @pytest.fixture(scope="module")
@@ -98,42 +97,22 @@ def test_a_folder_of_this_machine_is_sent_to_the_claim_and_a_second_time_nothing
     assert cluster.things() == before
 
 
-class Signed(BaseHTTPRequestHandler):
-    """A store that gives its only file to those who come with the signature."""
-
-    def do_GET(self) -> None:
-        allowed = self.path.endswith("?X-Signature=hush")
-        body = b"some text\n" if allowed else b""
-        self.send_response(200 if allowed else 403)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body)
-
-    do_HEAD = do_GET
-
-    def log_message(self, *_: object) -> None: ...
-
-
 def test_a_signed_address_reaches_its_pod_in_a_secret_that_goes_with_the_job(
     cluster: ClusterSite, tmp_path: Path
 ) -> None:
-    store = ThreadingHTTPServer(("127.0.0.1", 0), Signed)
-    threading.Thread(target=store.serve_forever, daemon=True).start()
     address = tmp_path / "address"
-    address.write_text(f"http://127.0.0.1:{store.server_port}/own.txt?X-Signature=hush\n")
     before = cluster.things()
     words = ("train.stage", "--into", "signed", "--json", "--source")
-    try:
-        refused = cluster.ask(*words, f"http://127.0.0.1:{store.server_port}/own.txt")
+    with signed_store() as port:
+        plain = f"http://127.0.0.1:{port}/own.txt"
+        address.write_text(plain + SIGNATURE + "\n")
+        refused = cluster.ask(*words, plain)
         assert refused.code and "403" in refused.text, refused.text
         done = cluster.ask(*words, f"@{address}")
         assert (done.code, done.data["changed"]) == (0, True), done.text
-        assert (cluster.shared / "signed" / "own.txt").read_text() == "some text\n"
+        assert (cluster.shared / "signed" / "own.txt").read_bytes() == CONTENT
         again = cluster.ask(*words, f"@{address}")
         assert (again.code, again.data["changed"]) == (0, False), again.text
-    finally:
-        store.shutdown()
     assert cluster.things() == before, "its Secret, too"
     assert "hush" not in refused.text + done.text + again.text
     kept = [file for file in cluster.state.rglob("*") if file.is_file()]

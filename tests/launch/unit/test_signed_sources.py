@@ -6,9 +6,7 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -18,30 +16,15 @@ from playrunner.training.data.request import ENVIRONMENT, STDIN, StageRequest, g
 from playrunner.training.kube.one_off.job_pod import _pod
 from playrunner.training.kube.session import ClusterSettings
 from playrunner.training.kube.stage import stage_job
+from tests.support.signed_store import CONTENT, SIGNATURE, signed_store
 
 SIGNED = "https://store.test/data/train.jsonl?X-Signature=hush"
 
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            allowed = self.path.endswith("?X-Signature=hush")
-            body = b'{"text": "hello"}\n' if allowed else b""
-            self.send_response(200 if allowed else 403)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(body)
-
-        do_HEAD = do_GET
-
-        def log_message(self, *_: object) -> None: ...
-
-    made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=made.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{made.server_port}/train.jsonl?X-Signature=hush"
-    made.shutdown()
+    with signed_store() as port:
+        yield f"http://127.0.0.1:{port}/train.jsonl{SIGNATURE}"
 
 
 @pytest.mark.parametrize("way", [STDIN, ENVIRONMENT])
@@ -61,7 +44,7 @@ def test_it_is_read_from_where_no_process_list_shows_it(
         timeout=120,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "texts" / "train.jsonl").read_text() == '{"text": "hello"}\n'
+    assert (tmp_path / "texts" / "train.jsonl").read_bytes() == CONTENT
     assert "hush" not in done.stdout + done.stderr
     assert "hush" not in (tmp_path / "texts" / "staged.json").read_text()
 
