@@ -161,7 +161,7 @@ def _compile(
         made.append(Decision("train.fast.compile", "off", reason))
         return "off"
     if train.strategy.name == "deepspeed" and train.strategy.zero_stage == 3:
-        return "off"  # parameters are gathered by hooks inside each block
+        return "off"  # parameters come and go around each block; compiled blocks are not measured
     whole = train.strategy.name != "fsdp" and train.model.kind in _LANGUAGE_MODELS
     whole = whole and not train.strategy.activation_checkpointing and not train.distill.teacher
     # Float8 has so many parts that a model of 24 blocks compiles for minutes; they are all alike

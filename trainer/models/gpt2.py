@@ -82,12 +82,33 @@ class _Transformer(nn.Module):
         self.drop = nn.Dropout(settings.dropout)
         self.h = nn.ModuleList(_Block(settings, layer, upcast) for layer in range(settings.layers))
         self.ln_f = nn.LayerNorm(settings.width, eps=settings.norm_eps, bias=settings.bias)
+        self.fuses_blocks = False  # where the whole model is compiled at once: see add_norm.py
 
     def forward(self, tokens: Tensor) -> Tensor:
         hidden = self.drop(self.wte(tokens) + self.wpe.weight[: tokens.shape[1]])
+        if self.fuses_blocks:
+            return self._fused(hidden)
         for block in self.h:
             hidden = block(hidden)
         return self.ln_f(hidden)
+
+    def _fused(self, hidden: Tensor) -> Tensor:
+        """The same, with each branch added and the next norm taken in one pass."""
+        from trainer.models.add_norm import add_norm, drawn_seed
+
+        dropout = self.drop.p if self.training else 0.0
+        seed = drawn_seed(dropout, hidden)
+        blocks: list[Any] = list(self.h)
+        normed = blocks[0].ln_1(hidden)
+        for number, block in enumerate(blocks):
+            branch, bias = block.attn.branch(normed), block.attn.c_proj.bias
+            hidden, normed = add_norm(hidden, branch, bias, block.ln_2, dropout, seed, 2 * number)
+            following = blocks[number + 1].ln_1 if number + 1 < len(blocks) else self.ln_f
+            branch, bias = block.mlp.branch(normed), block.mlp.c_proj.bias
+            hidden, normed = add_norm(
+                hidden, branch, bias, following, dropout, seed, 2 * number + 1
+            )
+        return normed
 
 
 class _Block(nn.Module):
@@ -97,10 +118,22 @@ class _Block(nn.Module):
         self.attn = _Attention(settings, layer, upcast)
         self.ln_2 = nn.LayerNorm(settings.width, eps=settings.norm_eps, bias=settings.bias)
         self.mlp = _Mlp(settings)
+        self.fuses_norm = False  # where blocks are compiled each for itself: see add_norm.py
 
     def forward(self, hidden: Tensor) -> Tensor:
+        if self.fuses_norm:
+            return self._fused(hidden)
         hidden = hidden + self.attn(self.ln_1(hidden))
         return hidden + self.mlp(self.ln_2(hidden))
+
+    def _fused(self, hidden: Tensor) -> Tensor:
+        from trainer.models.add_norm import add_norm, drawn_seed
+
+        dropout = self.mlp.dropout.p if self.training else 0.0
+        branch, bias = self.attn.branch(self.ln_1(hidden)), self.attn.c_proj.bias
+        seed = drawn_seed(dropout, hidden)
+        hidden, normed = add_norm(hidden, branch, bias, self.ln_2, dropout, seed)
+        return hidden + self.mlp(normed)
 
 
 class _Attention(nn.Module):
@@ -114,14 +147,20 @@ class _Attention(nn.Module):
             layer + 1 if settings.upcast_attention else 1
         )
         self.extremes: list[Tensor] | None = None
+        self.joins_heads = False  # on the compiled path: see heads.py
 
     def forward(self, hidden: Tensor) -> Tensor:
+        return self.resid_dropout(self.c_proj(self._mixed(hidden)))
+
+    def branch(self, hidden: Tensor) -> Tensor:
+        """Without the last bias and dropout."""
+        return self.c_proj.product(self._mixed(hidden))
+
+    def _mixed(self, hidden: Tensor) -> Tensor:
         batch, length, width = hidden.shape
         # Left as (batch, length, heads, size) in memory: flash attention takes the transposed view
         # without a copy.
-        query, key, value = (
-            self.c_attn(hidden).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        )
+        query, key, value = self._projected(hidden)
         if self.extremes is not None:
             scores = (query.float() @ key.float().transpose(-1, -2)) * self.scale
             self.extremes = [scores.min(), scores.max()]
@@ -132,8 +171,20 @@ class _Attention(nn.Module):
             mixed = functional.scaled_dot_product_attention(
                 query, key, value, None, dropout, is_causal=True, scale=self.scale
             )
-        mixed = mixed.transpose(1, 2).reshape(batch, length, width)
-        return self.resid_dropout(self.c_proj(mixed))
+        return mixed.transpose(1, 2).reshape(batch, length, width)
+
+    def _projected(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if self.joins_heads:
+            from trainer.models.heads import split_heads
+
+            bias = self.c_attn.bias
+            fixed = None if bias is None else bias.detach()
+            return split_heads(self.c_attn.product(hidden, fixed), bias, self.heads)
+        batch, length, _ = hidden.shape
+        query, key, value = (
+            self.c_attn(hidden).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        )
+        return query, key, value
 
     def _upcast(self, query: Tensor, key: Tensor, value: Tensor, dropout: float) -> Tensor:
         """Scores in fp32 whatever the autocast, where fp16 would overflow."""
@@ -160,12 +211,18 @@ class _Mlp(nn.Module):
         self.keeps_activation = False
 
     def forward(self, hidden: Tensor) -> Tensor:
-        inner = self.c_fc(hidden)
+        return self.dropout(self.c_proj(self._active(hidden)))
+
+    def branch(self, hidden: Tensor) -> Tensor:
+        """Without the last bias and dropout."""
+        return self.c_proj.product(self._active(hidden))
+
+    def _active(self, hidden: Tensor) -> Tensor:
         if self.keeps_activation:
             from trainer.models.gelu import gelu
 
-            return self.dropout(self.c_proj(gelu(inner)))
-        return self.dropout(self.c_proj(functional.gelu(inner, approximate="tanh")))
+            return gelu(self.c_fc.product(hidden), self.c_fc.bias)
+        return functional.gelu(self.c_fc(hidden), approximate="tanh")
 
 
 class _Conv1D(nn.Module):
@@ -180,3 +237,7 @@ class _Conv1D(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         return linear(hidden, self.weight.t(), self.bias, self.float8)
+
+    def product(self, hidden: Tensor, bias: Tensor | None = None) -> Tensor:
+        """Without the bias, or with the one given."""
+        return linear(hidden, self.weight.t(), bias, self.float8)

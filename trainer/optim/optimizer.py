@@ -22,6 +22,7 @@ class Weights:
         # One micro-batch on one rank: its bf16 gradients are all there is, and need no wider sum.
         self.sums = self.mastered and (world_size > 1 or train.batch_size > train.device_batch_size)
         self.empty = True
+        self.table: Any = None  # of the sums' addresses, on a GPU
         if self.mastered:
             self.masters = {name: each.detach().float() for name, each in self.parameters.items()}
             model.to(torch.bfloat16)
@@ -37,12 +38,21 @@ class Weights:
         if self.empty:
             for master in self.masters.values():
                 master.grad = torch.empty_like(master) if master.grad is None else master.grad
-            torch._foreach_copy_(self.gradients(), sources)
-        else:
-            torch._foreach_add_(self.gradients(), sources)
+        self._add(sources)
         self.empty = False
         for each in self.parameters.values():
             each.grad = None
+
+    def _add(self, sources: list[Any]) -> None:
+        totals = self.gradients()
+        if not totals[0].is_cuda:
+            (torch._foreach_copy_ if self.empty else torch._foreach_add_)(totals, sources)
+            return
+        if self.table is None:
+            from trainer.optim.kernels import SumTable
+
+            self.table = SumTable(totals)
+        self.table.add(sources, self.empty)
 
     def gradients(self) -> list[Tensor]:
         holders = self.masters if self.sums or not self.mastered else self.parameters
@@ -113,7 +123,7 @@ class MasterAdamW(torch.optim.AdamW):
         states = [self.state[master] for master in masters]
         torch._foreach_add_([state["step"] for state in states], 1)
         if self.table is None:
-            from trainer.models.kernels import AdamWTable
+            from trainer.optim.kernels import AdamWTable
 
             decays = {
                 id(each): group["weight_decay"]

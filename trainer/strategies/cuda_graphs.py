@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch._dynamo
 from torch import Tensor
 
 from trainer.config import Train
@@ -14,22 +15,47 @@ from trainer.data.loader import Batch
 def compiled(module: Any, train: Train) -> Any:
     """The model with its blocks or its whole trunk compiled in place, so that names stay as they
     are."""
-    for part in module.modules():
-        if hasattr(part, "keeps_activation"):
-            import trainer.models.gelu  # noqa: F401 - registers the operator before the compiler meets it
-
-            part.keeps_activation = True
+    use_fused_operators(module)
     if train.fast.compile == "blocks":
-        for _, _, block in module.blocks():
-            block.compile()
+        compile_blocks(module)
         return module
     trunk = getattr(module, "transformer", getattr(module, "model", None))
+    if trunk is not None and hasattr(trunk, "fuses_blocks"):
+        trunk.fuses_blocks = True
     if train.fast.fused_loss == "on" and trunk is not None:
         # The fused loss brings its own kernels; the compiler gets everything before it.
         trunk.compile()
     else:
         module.compile()
     return module
+
+
+def compile_blocks(module: Any, hooked: bool = False) -> None:
+    """Each block for itself; with `hooked` without what runs before and after it, which the
+    compiler cannot follow."""
+    blocks = [block for _, _, block in module.blocks()]
+    # Blocks share their code but not every constant of it: each takes one of the compiler's
+    # places, of which there are eight
+    config: Any = torch._dynamo.config
+    config.recompile_limit = max(config.recompile_limit, len(blocks) + 8)
+    for block in blocks:
+        if hooked:
+            block.forward = torch.compile(block.forward)
+        else:
+            block.compile()
+
+
+def use_fused_operators(module: Any) -> None:
+    """Let the parts of a model that have operators of their own for the GPU use them."""
+    # Imported here: the compiler must not be the first to meet them
+    import trainer.models.add_norm
+    import trainer.models.gelu
+    import trainer.models.heads  # noqa: F401
+
+    for part in module.modules():
+        for choice in ("keeps_activation", "joins_heads", "fuses_norm"):
+            if hasattr(part, choice):
+                setattr(part, choice, True)
 
 
 class Replayed:

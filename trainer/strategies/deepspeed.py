@@ -48,9 +48,7 @@ def wrap(train: Train, processes: ProcessGroup) -> Session:
 
         recompute_blocks(module, train.strategy.activation_offload)
     if train.fast.compile in ("blocks", "model"):
-        from trainer.strategies.cuda_graphs import compiled
-
-        compiled(module, train)
+        _compile(deepspeed, module, train)
     weights = Weights(module, train)
     groups = decay_groups(weights.parameters, train.optimizer.weight_decay)
     engine, optimizer, _, _ = deepspeed.initialize(
@@ -68,6 +66,19 @@ def wrap(train: Train, processes: ProcessGroup) -> Session:
         optimizer,
         extra={"engine": engine, "own_precision": True},
     )
+
+
+def _compile(deepspeed: Any, module: Any, train: Train) -> None:
+    from trainer.strategies.cuda_graphs import compile_blocks, compiled, use_fused_operators
+
+    if train.strategy.zero_stage < 3:
+        compiled(module, train)
+        return
+    # Stage 3 gathers parameters before a module and drops them after it: a block at a time, so
+    # that nothing has to be gathered while compiled code runs
+    deepspeed.utils.set_z3_leaf_modules(module, [type(block) for _, _, block in module.blocks()])
+    use_fused_operators(module)
+    compile_blocks(module, hooked=True)
 
 
 def step(

@@ -29,8 +29,10 @@ def wrap(train: Train, processes: ProcessGroup) -> Session:
 
         recompute_blocks(module, train.strategy.activation_offload)
     if train.fast.compile in ("blocks", "model"):
-        for _, _, block in module.blocks():
-            block.compile()
+        from trainer.strategies.cuda_graphs import compile_blocks, use_fused_operators
+
+        use_fused_operators(module)
+        compile_blocks(module)
     _shard(module, train, processes)
     module.to_empty(device="cpu" if train.strategy.cpu_offload else processes.device)
     initialise(module, train.seed)
