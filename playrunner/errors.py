@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from playrunner.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Place:
     """Where something was written: a file and, when known, a line."""
 

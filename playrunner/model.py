@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from playrunner.errors import Place
+from playrunner.frozen import frozen
 from playrunner.text.written import TemplateText, is_template
 
 # The position of a step in its play; steps of an include have positions below the include's
@@ -16,7 +17,7 @@ Position = tuple[int, ...]
 AFTER_ITS_INCLUDES = 1 << 20
 
 
-@dataclass(frozen=True)
+@frozen
 class Role:
     """A named folder of steps with its own variables and files."""
 
@@ -29,7 +30,7 @@ class Role:
     parent_paths: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Keywords:
     """The keywords that steps inherit from plays and blocks; a step's own win, `when`, tags and
     variables add up."""
@@ -79,7 +80,7 @@ class Keywords:
 NONE = Keywords()
 
 
-@dataclass(frozen=True)
+@frozen
 class Loop:
     """What a step is repeated over."""
 
@@ -94,7 +95,7 @@ class Loop:
     all_items: bool = True  # whether `ansible_loop` has `allitems`
 
 
-@dataclass(frozen=True)
+@frozen
 class Step:
     """One task of a playbook: a module, its raw arguments, and its keywords."""
 
@@ -140,7 +141,7 @@ class Step:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class Block:
     """Steps that share keywords, with the steps of `rescue` and `always`."""
 
@@ -155,7 +156,7 @@ class Block:
 Node = Step | Block
 
 
-@dataclass(frozen=True)
+@frozen
 class Play:
     """A play: hosts, and the steps to run on them."""
 

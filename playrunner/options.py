@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from playrunner.frozen import frozen
 
 
 def _flag(default: Any, help: str) -> Any:
@@ -11,7 +13,7 @@ def _flag(default: Any, help: str) -> Any:
     return field(default=default, metadata={"help": help})
 
 
-@dataclass(frozen=True)
+@frozen
 class Options:
     """How a run goes about its work."""
 

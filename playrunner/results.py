@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from playrunner.errors import Place
+from playrunner.frozen import frozen
 from playrunner.model import Position
 
 COUNTS = ("ok", "changed", "unreachable", "failed", "skipped", "rescued", "ignored", "unknown")
@@ -15,7 +16,7 @@ HIDDEN = "hidden because no_log is set"
 CENSORED = {"censored": HIDDEN}
 
 
-@dataclass(frozen=True)
+@frozen
 class Item:
     """The result of one loop item."""
 
@@ -24,7 +25,7 @@ class Item:
     values: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Result:
     """What one step did on one host."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from playrunner.errors import BadInput, Place
+from playrunner.frozen import frozen
 from playrunner.inventory.value import Value, Values
 
 PRIORITY = "ansible_group_priority"
@@ -36,7 +37,7 @@ class HostEntry:
     blocks: list[Values] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@frozen
 class View:
     """What follows from the graph: who is in which group, and the order in which groups speak."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from playrunner.errors import Place
+from playrunner.frozen import frozen
 from playrunner.inventory.graph import PRIORITY, Graph, View
 from playrunner.inventory.group_vars import VarsDirectory
 from playrunner.inventory.plugin_sources import SourceContext
@@ -25,7 +25,7 @@ LOCALHOST_NAMES = ("localhost", "127.0.0.1", "::1")
 Layers = list[tuple[str, Mapping[str, Value]]]
 
 
-@dataclass(frozen=True)
+@frozen
 class Host:
     """A host and its groups: `all` first, then from the outermost group to the innermost."""
 

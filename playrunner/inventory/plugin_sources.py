@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.errors import Place
+from playrunner.frozen import frozen
 from playrunner.inventory.graph import Graph
 from playrunner.inventory.script_source import add_groups
 from playrunner.plugins.inventory import read_with_plugin
@@ -36,7 +37,7 @@ class SourceContext:
     extra_vars: Callable[[], Mapping[str, Any]] = dict
 
 
-@dataclass(frozen=True)
+@frozen
 class PluginSource:
     """An inventory file that names a plugin, and the graph that the plugin adds to."""
 

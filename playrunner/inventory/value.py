@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import Place
+from playrunner.frozen import frozen
 from playrunner.text.merging import merged
 
 
-@dataclass(frozen=True)
+@frozen
 class Value:
     """A raw variable (templates in it are not rendered) and the file and line that gave it."""
 

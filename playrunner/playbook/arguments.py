@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
 from playrunner.errors import BadArgument, BadInput, Place
+from playrunner.frozen import frozen
 from playrunner.hostside.module import Module
 from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import parse_json
@@ -21,7 +21,7 @@ _YES = frozenset({"yes", "on", "1", "true", "t", "y"})
 _NO = frozenset({"no", "off", "0", "false", "f", "n", ""})
 
 
-@dataclass(frozen=True)
+@frozen
 class Field:
     """One argument of a module."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
 from playrunner.errors import Place
+from playrunner.frozen import frozen
 from playrunner.model import NONE, Keywords, Node, Position, Role
 
 
@@ -20,7 +21,7 @@ class ImportRole(Protocol):
     ) -> tuple[Node, ...]: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class Imported:
     """The roles that a play imports: their variables and handlers belong to the whole play."""
 
@@ -29,7 +30,7 @@ class Imported:
     done: list[tuple[Any, ...]]  # mentions of roles so far, so that a dependency runs once
 
 
-@dataclass(frozen=True)
+@frozen
 class Surroundings:
     """What a list of tasks inherits: its folder, its role, its keywords, and the next free
     position."""

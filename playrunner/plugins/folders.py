@@ -4,14 +4,14 @@ ANSIBLE_* or ansible.cfg name, else the user's and the machine's folders."""
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from playrunner.config.ansible_config import ansible_config
+from playrunner.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Kind:
     """A kind of plugin: its folder beside a playbook, its setting, its folder of a user."""
 

@@ -4,12 +4,12 @@ ansible-core itself."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from playrunner import project
 from playrunner.errors import BadInput
+from playrunner.frozen import frozen
 from playrunner.plugins import collections, folders
 from playrunner.plugins.collections import BUILTIN, is_qualified, redirected, split_name
 
@@ -26,7 +26,7 @@ JSON_INSIDE = b"<<INCLUDE_ANSIBLE_MODULE_JSON_ARGS>>"
 _BINARY_SHARE = 0.3  # of bytes that no text has, as Ansible counts
 
 
-@dataclass(frozen=True)
+@frozen
 class ModuleFile:
     """A module written for Ansible."""
 

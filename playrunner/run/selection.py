@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from playrunner.errors import BadInput, Place, StepFailed
+from playrunner.frozen import frozen
 from playrunner.model import Play, Step, steps_of
 from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.written import is_template
@@ -18,7 +18,7 @@ from playrunner.variables.scope import Scope
 _UNTAGGED = frozenset({"untagged"})
 
 
-@dataclass(frozen=True)
+@frozen
 class Plan:
     """What --tags, --skip-tags and --start-at-task leave of a playbook."""
 

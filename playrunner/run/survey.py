@@ -12,6 +12,7 @@ from typing import Any
 
 from playrunner.cloud.resource import DELETING, CloudModule
 from playrunner.errors import NotYet, StepFailed, UndefinedVariable
+from playrunner.frozen import frozen
 from playrunner.hostside.module import Probe
 from playrunner.hostside.state import State
 from playrunner.model import Step
@@ -32,7 +33,7 @@ _NEEDED = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class FoundResource:
     """The resource of a step, as the service reports it."""
 

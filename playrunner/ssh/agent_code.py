@@ -9,10 +9,10 @@ import re
 import shlex
 import threading
 import zlib
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.playbook import module_index
 from playrunner.ssh.targets import Become, Target
 
@@ -21,7 +21,7 @@ NO_PYTHON = 127
 MARSHAL_VERSION = 4  # what every Python from 3.4 on reads
 
 
-@dataclass(frozen=True)
+@frozen
 class AgentKey:
     """Which agent a step needs: the host, and the user it runs as."""
 

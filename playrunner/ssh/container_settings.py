@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from playrunner.errors import BadSetting
+from playrunner.frozen import frozen
 from playrunner.ssh.host_settings import HostSettings
 from playrunner.ssh.setting_value import SettingValue
 from playrunner.variables.scope import Scope
@@ -37,7 +38,7 @@ _IN_THE_KUBECONFIG = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class ContainerSettings:
     """A container or pod, and how to reach it."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from playrunner.errors import BadSetting
+from playrunner.frozen import frozen
 from playrunner.ssh.setting_value import SettingValue
 
 _WITH_ARGUMENT = ("-F", "-J", "-o", "-i")
@@ -15,7 +16,7 @@ _OF_ONE_HOST = ("proxyjump", "proxycommand", "hostname", "port", "user", "hostke
 _SEVERAL_FILES = ("userknownhostsfile", "globalknownhostsfile")
 
 
-@dataclass(frozen=True)
+@frozen
 class Options:
     """The configuration file, the jump hosts, and settings by their name in lower case."""
 

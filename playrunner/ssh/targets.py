@@ -6,10 +6,11 @@ import getpass
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from playrunner.errors import BadSetting, Place
+from playrunner.frozen import frozen
 from playrunner.project import program
 from playrunner.ssh.config import config_path, configured
 from playrunner.ssh.container_settings import (
@@ -40,7 +41,7 @@ CONNECT_SECONDS = 10.0
 CHECKING = ("yes", "no", "ask", "accept-new", "off", "true", "false")  # StrictHostKeyChecking
 
 
-@dataclass(frozen=True)
+@frozen
 class Target:
     """Everything needed to open a connection to one host."""
 
@@ -89,7 +90,7 @@ def trust_command(host: str, sources: tuple[str, ...]) -> str:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Become:
     """The user that runs a step on the host, and how to become that user."""
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import NotYet
+from playrunner.frozen import frozen
 from playrunner.inventory.inventory import Inventory
 from playrunner.model import Play, Position, Role
 from playrunner.variables.filters.undefined import MISSING
@@ -27,7 +28,7 @@ class Omit:
 OMIT = Omit()
 
 
-@dataclass(frozen=True)
+@frozen
 class _Write:
     """What a step stored: the names, and the values that those which were there had before."""
 

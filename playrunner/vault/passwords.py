@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from playrunner.errors import BadInput, Place
+from playrunner.frozen import frozen
 from playrunner.vault.envelope import DEFAULT_LABEL, is_encrypted, is_label
 
 PROMPT = "prompt"
@@ -22,7 +23,7 @@ _REMEDY = "write the password into it"
 Decrypt = Callable[[bytes, str], bytes]  # the content of a password file, and the file's name
 
 
-@dataclass(frozen=True)
+@frozen
 class Password:
     """A password, the label of its vault id, and where it came from."""
 

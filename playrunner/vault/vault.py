@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from playrunner.errors import BadInput, NotDecrypted, Place
+from playrunner.frozen import frozen
 from playrunner.vault import cipher, envelope
 from playrunner.vault.envelope import Envelope, Malformed, is_encrypted
 from playrunner.vault.passwords import ASK_ONCE, Password, read_password
@@ -19,7 +19,7 @@ _REMEDY = "use --vault-password-file FILE, --vault-id LABEL@FILE or --ask-vault-
 _YES = ("1", "true", "yes", "on", "y", "t")
 
 
-@dataclass(frozen=True)
+@frozen
 class VaultSettings:
     """What the flags of a command say about vault passwords."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from playrunner.errors import StepFailed
+from playrunner.frozen import frozen
 from playrunner.model import NONE, Keywords, Node, Play, Role, Step
 from playrunner.playbook.keywords import read_keywords
 from playrunner.playbook.roles import RoleList, import_role, role_parts
@@ -20,7 +21,7 @@ from playrunner.text.documents import Located
 MOST_NESTED_INCLUDES = 50
 
 
-@dataclass(frozen=True)
+@frozen
 class IncludedSteps:
     """The steps that an include adds, with their variables and handlers."""
 

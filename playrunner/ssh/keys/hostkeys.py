@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from playrunner.frozen import frozen
+
 if TYPE_CHECKING:
     from paramiko import PKey
 
@@ -24,7 +26,7 @@ _AUTHORITY, _REVOKED = "@cert-authority", "@revoked"
 _SALT_BYTES = 20  # of a hashed name: a SHA-1 digest's length, as ssh-keygen -H writes it
 
 
-@dataclass(frozen=True)
+@frozen
 class Line:
     """One line of a known_hosts file that OpenSSH would accept."""
 
@@ -45,7 +47,7 @@ class Line:
         return f"{self.file}:{self.number}"
 
 
-@dataclass(frozen=True)
+@frozen
 class KeyStatus:
     """Whether a key is known, unknown, changed or revoked, and the line that decides it."""
 
