@@ -17,11 +17,12 @@ from playrunner.training.ssh.run_view import checkpoints_of
 from trainer.netcheck.findings import Expected
 
 
-def attach(options: Options, name: str) -> int:
-    """To the end of the run; Ctrl-C leaves it, and stops nothing."""
+def attach(options: Options, name: str, ended_too: bool = False) -> int:
+    """To the end of the run; Ctrl-C leaves it, and stops nothing. With `ended_too`, one that has
+    ended is shown as it ended."""
     with open_fleet(options) as fleet:
         run = the_run(fleet, options, name)
-        if run.state != "running":
+        if run.state != "running" and not ended_too:
             raise BadInput(
                 f"{run.name} is {run.state}: there is nothing to follow; it goes on with:"
                 f" {program()} train.resume --name {run.name}"
