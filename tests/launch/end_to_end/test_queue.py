@@ -94,7 +94,7 @@ def test_whoever_waits_in_the_queue_sees_the_runs_end_or_its_refusal(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--queue", "--nodes", "99"], "99 nodes are requested"),
+        (["--queue", "--nodes", "3"], "batch_size 8 is not a multiple"),
         (["--priority", "3"], "give --queue too"),
         (["--queue", "--stage-only"], "leave one of them out"),
         (["--queue", "--launcher", "job"], "name it with train_queue"),
