@@ -10,10 +10,10 @@ from playrunner.training.screen.screen import LiveLine
 from playrunner.training.ssh.conclusion import conclude
 from playrunner.training.ssh.follow import Follower
 from playrunner.training.ssh.job import LEASE_SECONDS
+from playrunner.training.ssh.last_look import last_look
 from playrunner.training.ssh.listener import RecordingListener
 from playrunner.training.ssh.nodes.hosts import open_fleet
 from playrunner.training.ssh.nodes.selection import the_run
-from playrunner.training.ssh.run_view import checkpoints_of
 from trainer.netcheck.findings import Expected
 
 
@@ -46,8 +46,7 @@ def attach(options: Options, name: str, ended_too: bool = False) -> int:
         finally:
             line.end()
             record.close()
-        others = [host for host in run.hosts if host not in follower.silent]
-        saved = checkpoints_of(fleet, others, run.name)
+        states, saved = last_look(fleet, run.job, states, follower.silent)
         return conclude(run.job, states, record, line, options, saved)
 
 
