@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 
@@ -19,6 +18,4 @@ def test_every_fault_of_the_list_is_held_by_tests_that_exist() -> None:
         tests = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row)
         assert tests, f"no test in: {row}"
         for file, name in tests:
-            tree = ast.parse((ROOT / file).read_text())
-            names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-            assert name in names, f"{file} has no {name}"
+            assert f"\ndef {name}(" in (ROOT / file).read_text(), f"{file} has no {name}"
