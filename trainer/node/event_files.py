@@ -60,7 +60,8 @@ class EventFiles:
 
 def records(data: bytes) -> tuple[list[bytes], int]:
     """The whole messages, and how many bytes they take; what is no event file has none."""
-    messages, at = [], 0
+    messages: list[bytes] = []
+    at = 0
     while at + _HEADER <= len(data):
         length, checksum = struct.unpack_from("<QI", data, at)
         if _masked(data[at : at + 8]) != checksum:
