@@ -95,9 +95,11 @@ class Faults:
 
 
 @pytest.fixture(scope="module")
-def faults(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Faults:
+def faults(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Faults]:
     site.invoke("sandbox.up")
-    return Faults(site, tmp_path_factory.mktemp("faults"))
+    yield Faults(site, tmp_path_factory.mktemp("faults"))
+    for group in MEMORY_GROUPS.glob("playrunner-test-*"):
+        group.rmdir()
 
 
 @pytest.fixture(scope="module")
