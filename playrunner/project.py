@@ -80,6 +80,13 @@ def find_inventory(source: str) -> str:
     return str(find("inventories", f"{short}.yaml") or find("inventories", short) or source)
 
 
+def inventory_names() -> list[str]:
+    """The names under inventories/ that `--inventory` takes."""
+    return sorted(
+        {path.stem for folder in folders("inventories") for path in folder.glob("*.yaml")}
+    )
+
+
 def default_inventory() -> str:
     """The project's own inventory.yaml, else inventories/local.yaml: a sandbox on this machine."""
     return PROJECT_INVENTORY if Path(PROJECT_INVENTORY).is_file() else find_inventory("local")

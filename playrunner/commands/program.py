@@ -74,6 +74,17 @@ def _check_process() -> None:
         raise Exit(f"error: {problem}", BadInput.exit_code)
 
 
+def _print_values(program: Program) -> None:
+    """End here where the shell's completion asks for a flag's value; Invoke knows none."""
+    from playrunner.commands.completion import value_candidates
+
+    names, parser = program.binary_names, program._make_parser()
+    values = value_candidates(program.core.remainder, names, parser)
+    if values is not None:
+        sys.stdout.write("".join(f"{value}\n" for value in values))
+        raise Exit
+
+
 def _extend_invoke() -> None:
     """Unknown flags and verbs end with the exit code of bad input, not with Invoke's own 1.
 
@@ -102,6 +113,8 @@ def _extend_invoke() -> None:
 
     def parse_cleanup(program: Program) -> None:
         try:
+            if program.args.complete.value:
+                _print_values(program)
             clean_up(program)
         except Exit as ending:
             raise Exit(ending.message, code_after_output(ending.code)) from None

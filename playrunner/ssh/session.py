@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from playrunner.errors import HostUnreachable
 from playrunner.ssh.keys import hostkeys
 from playrunner.ssh.keys.host_key_check import check
-from playrunner.ssh.keys.private_keys import key_options
+from playrunner.ssh.keys.private_keys import key_options, locked_key_remedy
 from playrunner.ssh.proxy_command import ProxySocket
 from playrunner.ssh.targets import Target
 
@@ -68,10 +68,14 @@ def open_session(target: Target) -> fabric.Connection:
     except paramiko.AuthenticationException as error:
         tried = ", ".join(target.keys) or "the ssh agent and the default keys"
         raise HostUnreachable(
-            f"{described(target)}: login as {target.user} was refused ({error}); tried {tried}"
+            f"{described(target)}: login as {target.user} was refused ({error}); tried"
+            f" {tried}{locked_key_remedy(target.keys)}"
         ) from None
     except broken(ValueError) as error:
-        raise HostUnreachable(f"{described(target)}: {_why(error, options.get('sock'))}") from None
+        why = _why(error, options.get("sock"))
+        if isinstance(error, paramiko.SSHException) and "authentication methods" in why:
+            why += locked_key_remedy(target.keys)
+        raise HostUnreachable(f"{described(target)}: {why}") from None
     # Unanswered keep-alives break the connection; without them a lost host is waited for forever.
     made.transport.set_keepalive(target.alive_seconds)
     return made

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
+from typing import Any
 
 from playrunner.errors import BadInput, PlayrunnerError
 from trainer import errors as trainer_errors
@@ -34,6 +35,16 @@ class Request:
     def on_fewer(self, nodes: int) -> Request:
         """The same run going on with the nodes that are left."""
         return replace(self, nodes=nodes, overrides=continued(self.overrides, True))
+
+
+def as_asked(request: Request, nodes: int) -> dict[str, Any]:
+    """A request as a job is written down, for one that has not become a job."""
+    return {
+        "profile": request.profile,
+        "launcher": request.launcher,
+        "overrides": list(request.overrides),
+        "nodes": [{} for _ in range(nodes)],
+    }
 
 
 _RESUME = "train.checkpoint.resume="

@@ -1,9 +1,18 @@
 """train: launch, follow, inspect and stop training runs, on hosts over SSH or on a cluster."""
 
 from playrunner.page.verbs import train_report as report
-from playrunner.training.verbs.cluster import netcheck, precompile, shell, top
+from playrunner.training.verbs.cluster import netcheck, precompile, top
 from playrunner.training.verbs.data import stage
-from playrunner.training.verbs.inspection import bench, env, logs, status, tensorboard, watch, why
+from playrunner.training.verbs.inspection import (
+    bench,
+    env,
+    logs,
+    shell,
+    status,
+    tensorboard,
+    watch,
+    why,
+)
 from playrunner.training.verbs.listing import profiles, settings
 from playrunner.training.verbs.model import evaluate, export, generate, import_weights
 from playrunner.training.verbs.profile import check
@@ -13,6 +22,7 @@ from playrunner.training.verbs.runs import (
     launch,
     prepare,
     prune,
+    queue,
     resume,
     scale,
     stop,
@@ -37,6 +47,7 @@ __all__ = [
     "prepare",
     "profiles",
     "prune",
+    "queue",
     "report",
     "resume",
     "scale",

@@ -37,6 +37,7 @@ NODE_LOST = "node-lost"
 NODE_NOT_JOINED = "node-not-joined"
 FIRST_NODE_LOST = "first-node-lost"  # from the view of another node
 LEASE_EXPIRED = "lease-expired"  # the controller no longer renews it
+FOLDER_GONE = "folder-gone"  # the run's, from a node that answers
 KINDS = (
     RANK,
     LAUNCHER,
@@ -46,6 +47,7 @@ KINDS = (
     NODE_NOT_JOINED,
     FIRST_NODE_LOST,
     LEASE_EXPIRED,
+    FOLDER_GONE,
 )
 
 # Of each log line, so that the tail fits into a message to the other nodes

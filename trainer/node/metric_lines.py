@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from trainer.node.event_files import EventFiles, Scalar
+
 _NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan|inf)"
 _RANK = re.compile(r"^\[(\d+)(?:-\d+)?\] ")
 # `iter 10: loss 4.12, time 12ms` (nanoGPT), `step=10, lr=..., loss=4.1`, `step 3/10  loss 4.1`
@@ -38,6 +40,14 @@ _NAMES = {
     "tokens_per_sec": "tokens_per_second",
     "tokens/s": "tokens_per_second",
     "train_tokens_per_second": "tokens_per_second",
+}
+# Tags of event files, in lower case
+_EVENT_TAGS = {
+    **_NAMES,
+    **dict.fromkeys((*_LOSSES, "loss/train", "train_loss_step", "train/train_loss"), "loss"),
+    **dict.fromkeys(("loss/val", "loss/valid", "loss/test", "loss/eval"), "eval_loss"),
+    "lr-adamw": "lr",
+    "train/learning_rate": "lr",
 }
 _MOST_CHARACTERS = 10_000  # of a line that is looked at
 
@@ -122,19 +132,42 @@ class MetricLines:
         return record
 
 
+def metrics_of(output: Path, work: Path) -> ScriptMetrics:
+    """Of a script that writes into its run's output folder or where it runs."""
+    return ScriptMetrics(output / "metrics.jsonl", EventFiles([output, work]))
+
+
 class ScriptMetrics:
     """The metrics file of such a run: what its output says is appended; the steps that a resumed
     run takes again are dropped first."""
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.lines = path, MetricLines()
+    def __init__(self, path: Path, events: EventFiles | None = None) -> None:
+        self.path, self.lines, self.events = path, MetricLines(), events
+        self.printed = False  # its output has a loss: event files would say the same again
         self.reached = -1  # the step of the newest loss; -1 before the first record
         self.news = ""  # what the run should be told of, as a loss that is no number
 
     def take(self, lines: Iterable[str]) -> str:
         """Write down what these lines say; the news of it."""
+        lines = list(lines)
         self.records(lines)
+        if not lines:  # a process has ended
+            self.take_events()
         return self.news
+
+    def take_events(self) -> list[dict[str, Any]]:
+        """What TensorBoard's event files say, written down where neither the output nor
+        metrics.log() has said anything."""
+        if self.events is None or self.printed or (self.reached < 0 and _is_written(self.path)):
+            return []
+        taken = records_of(self.events.new_scalars())
+        for record in taken:
+            self._append(record)
+        return taken
+
+    def tick(self) -> None:
+        if self.events is not None and self.events.is_due():
+            self.take_events()
 
     def records(self, lines: Iterable[str]) -> list[dict[str, Any]]:
         """What these lines say, written down."""
@@ -148,6 +181,7 @@ class ScriptMetrics:
                 for key, value in record.items()
                 if not isinstance(value, float) or math.isfinite(value)
             }
+            self.printed = self.printed or "loss" in record
             self._append(finite)
             taken.append(finite)
         return taken
@@ -165,6 +199,23 @@ class ScriptMetrics:
                 file.write(json.dumps(record) + "\n")
         except OSError:
             pass  # a full disk: the log says so
+
+
+def records_of(scalars: Iterable[Scalar]) -> list[dict[str, Any]]:
+    """Scalars by step, with the names that we use; those of steps without a loss are left out."""
+    by_step: dict[int, dict[str, Any]] = {}
+    for step, when, tag, value in scalars:
+        name = _EVENT_TAGS.get(tag.lower(), tag)
+        if math.isfinite(value):
+            by_step.setdefault(step, {"step": step, "time": when})[name] = value
+    return [by_step[step] for step in sorted(by_step) if {"loss", "eval_loss"} & set(by_step[step])]
+
+
+def _is_written(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except OSError:
+        return False
 
 
 def drop_from(path: Path, step: int) -> None:

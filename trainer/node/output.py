@@ -30,6 +30,7 @@ class Output:
         self.tail: collections.deque[str] = collections.deque(maxlen=TAIL_LINES)
         self.failed = False
         self.reader: Callable[[list[str]], str] | None = None  # gets all lines; may answer a note
+        self.tick: Callable[[], None] = lambda: None  # called now and then
 
     def add(self, pipe: Any, label: str) -> None:
         os.set_blocking(pipe.fileno(), False)

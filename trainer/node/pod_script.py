@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from trainer.node.metric_lines import ScriptMetrics
+from trainer.node.metric_lines import metrics_of
 
 EXIT_SETUP = 5  # it would fail in the same way again
 
@@ -23,7 +23,7 @@ EXIT_SETUP = 5  # it would fail in the same way again
 def main(program: list[str]) -> int:
     if code := _prepare():
         return code
-    metrics = ScriptMetrics(Path(os.environ["RUN_DIR"]) / "metrics.jsonl")
+    metrics = metrics_of(Path(os.environ["RUN_DIR"]), Path(os.environ.get("TRAINER_WORK") or "."))
     child = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     signal.signal(signal.SIGTERM, lambda *_: child.send_signal(signal.SIGTERM))
     assert child.stdout
@@ -34,6 +34,8 @@ def main(program: list[str]) -> int:
             _say(f"[0] metrics {json.dumps(record)}")
         if metrics.news:
             _say(f"[0] {metrics.news}")
+    for record in metrics.take_events():  # of a script that prints no loss
+        _say(f"[0] metrics {json.dumps(record)}")
     code = child.wait()
     return code if code >= 0 else 128 - code
 

@@ -25,7 +25,7 @@ from trainer.node import failure, processes
 from trainer.node.failure import Failure, cause
 from trainer.node.folder import Lease, NodeFolder
 from trainer.node.heartbeat_link import HeartbeatServer, Peer
-from trainer.node.metric_lines import ScriptMetrics
+from trainer.node.metric_lines import metrics_of
 from trainer.node.output import Output
 from trainer.node.peer_contact import Contact, PeerCallbacks
 from trainer.node.restart import Restarts
@@ -69,7 +69,8 @@ class Supervisor:
         self.kills = False  # remaining processes are being killed, which is not a failure
         self.restarts = Restarts(config, folder.output)
         if config.get("script") and not config["node_rank"]:
-            self.output.reader = ScriptMetrics(folder.output / "metrics.jsonl").take
+            metrics = metrics_of(folder.output, folder.run / "work")
+            self.output.reader, self.output.tick = metrics.take, metrics.tick
 
     def run(self) -> int:
         processes.adopt_orphans()
@@ -83,6 +84,7 @@ class Supervisor:
             if self.asked:
                 self.stop("asked to stop", self.config["grace_seconds"])
             self._reap()
+            self.output.tick()
             waits = self.state == "failing" and self.restarts.most > 0
             self.contact.keep_up(bool(self.running) or waits, self.state == "running")
             if self.contact.first and not self.config["detached"]:
@@ -221,8 +223,6 @@ class Supervisor:
         if self.lease.silence() > patience:
             what = f"the controller has not been heard from for {patience:g} s"
             self._fail(Failure(self.host, failure.LEASE_EXPIRED, what, time.time()))
-
-    # --- the end
 
     def _enforce(self) -> None:
         if (

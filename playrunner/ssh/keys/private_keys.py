@@ -31,11 +31,33 @@ def key_options(files: tuple[str, ...]) -> dict[str, Any]:
     return options
 
 
+def locked_key_remedy(files: tuple[str, ...]) -> str:
+    """After a refused login: what a key behind a passphrase needs; empty where there is none."""
+    locked = [file for file in files or _existing_defaults() if _is_locked(file)]
+    if not locked:
+        return ""
+    return (
+        f"; the private key {locked[0]} has a passphrase and no ssh agent offered it: run ssh-add"
+        f" {shlex.quote(locked[0])} in the shell that has SSH_AUTH_SOCK"
+    )
+
+
+def _is_locked(file: str) -> bool:
+    try:
+        return _private_key(file) is None
+    except HostUnreachable:
+        return False
+
+
+def _existing_defaults() -> list[str]:
+    return [file for file in map(os.path.expanduser, DEFAULTS) if os.path.isfile(file)]
+
+
 @cache
 def _default_keys() -> dict[str, Any]:
     """The keys in ~/.ssh that OpenSSH would use; one that other users can read is skipped with a
     warning."""
-    existing = [file for file in map(os.path.expanduser, DEFAULTS) if os.path.isfile(file)]
+    existing = _existing_defaults()
     bad = {file: problem for file in existing if (problem := _too_open(file))}
     if not bad:
         return {"look_for_keys": True}

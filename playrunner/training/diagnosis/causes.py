@@ -12,7 +12,13 @@ from playrunner.training.diagnosis.evidence import Cause, Facts, listed, quoted
 from playrunner.training.diagnosis.slowness import slowed_down
 from playrunner.training.diagnosis.standstill import standing_still
 from playrunner.training.diagnosis.symptoms import from_collectives, from_output
-from trainer.node.failure import FIRST_NODE_LOST, LEASE_EXPIRED, NODE_LOST, NODE_NOT_JOINED
+from trainer.node.failure import (
+    FIRST_NODE_LOST,
+    FOLDER_GONE,
+    LEASE_EXPIRED,
+    NODE_LOST,
+    NODE_NOT_JOINED,
+)
 
 __all__ = ["Cause", "Facts", "causes"]
 
@@ -25,6 +31,7 @@ def causes(facts: Facts) -> list[Cause]:
         _not_started,
         _silent_nodes,
         _lost_supervisors,
+        _folder_gone,
         _ended_on_purpose,
         _lease,
         _lost_nodes,
@@ -53,7 +60,7 @@ def causes(facts: Facts) -> list[Cause]:
 def _not_started(facts: Facts) -> Iterator[Cause]:
     for complaint in facts.preflight:
         yield Cause(90, f"preflight: {complaint}", (), f"fix it, then: {_launch(facts)}")
-    if facts.state == "not started" and not facts.preflight:
+    if facts.state == "not started" and not facts.preflight and not facts.job.get("run_id"):
         yield Cause(
             40,
             "it was never launched on these nodes, and preflight finds no problem",
@@ -82,7 +89,27 @@ def _lost_supervisors(facts: Facts) -> Iterator[Cause]:
             lines = [str(said.get("reason", ""))]
             if restarted:
                 lines.append(f"{host} is up for {now.get('uptime', 0):.0f} s")
-            yield Cause(94, what, tuple(filter(None, lines)), facts.resume)
+            # Read from the node itself: it answers, so that its power and link are not the cause
+            yield Cause(97, what, tuple(filter(None, lines)), facts.resume)
+
+
+def _folder_gone(facts: Facts) -> Iterator[Cause]:
+    gone = [
+        str(said["cause"]["what"])
+        for said in facts.supervisors.values()
+        if (said.get("cause") or {}).get("kind") == FOLDER_GONE
+    ]
+    if not gone and facts.state == "not started" and facts.job.get("run_id"):
+        gone = [f"no node has a run {facts.name}, and {facts.job['run_id']} was launched on them"]
+    if gone:
+        hosts = ", ".join(str(place["host"]) for place in facts.places)
+        yield Cause(
+            98,
+            f"the run's folder is gone from {hosts or 'its nodes'}: deleted, or its disk is not"
+            " mounted",
+            tuple(gone),
+            f"bring the folder back, or begin again: {_launch(facts)}",
+        )
 
 
 def _ended_on_purpose(facts: Facts) -> Iterator[Cause]:

@@ -25,6 +25,14 @@ def killed(facts: Facts) -> Iterator[Cause]:
             (f"{node}: {what}",),
             facts.logs(node),
         )
+    if code == signal.SIGBUS:
+        yield Cause(
+            87,
+            f"a process on {node} lost a part of its memory: a file that it had mapped became"
+            " shorter, or /dev/shm is full",
+            (f"{node}: {what}",),
+            f"df -h /dev/shm on {node}; {facts.resume}",
+        )
     if code != signal.SIGKILL or facts.failure.get("kind") not in (RANK, LAUNCHER):
         return
     vitals = facts.nodes.get(node, {})
@@ -39,8 +47,7 @@ def killed(facts: Facts) -> Iterator[Cause]:
             98,
             f"{node} ran out of memory and its kernel killed the process",
             (f"{node}: {what}", *lines[-3:]),
-            f"{facts.resume} --set train.device_batch_size=N (half of what it was), or a node with"
-            " more memory",
+            f"{facts.smaller_batch}, or a node with more memory",
         )
         return
     hints = [f"{node}: {what}"]
@@ -131,6 +138,5 @@ def _signal_of(facts: Facts) -> int:
     code = _code_of(facts)
     if code < 0:
         return -code
-    return {247: signal.SIGKILL, 137: signal.SIGKILL, 245: signal.SIGSEGV, 139: signal.SIGSEGV}.get(
-        code, 0
-    )
+    ends = (signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS)
+    return next((each for each in ends if code in (256 - each, 128 + each)), 0)

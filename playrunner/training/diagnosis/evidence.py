@@ -124,6 +124,13 @@ class Facts:
     def resume(self) -> str:
         return f"{program()} train.resume --name {self.name}"
 
+    @property
+    def smaller_batch(self) -> str:
+        """The command that goes on with less memory; a script's own argument only it knows."""
+        if self.job.get("script"):
+            return f"{self.resume} -- the script's own argument for a smaller batch"
+        return f"{self.resume} --set train.device_batch_size=N (half of what it was)"
+
     @cached_property
     def failure(self) -> Mapping[str, Any]:
         """What the nodes hold to be the cause: node, kind, what, code, tail; empty when nothing

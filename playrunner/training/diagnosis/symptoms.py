@@ -15,8 +15,8 @@ _NOT_SURE = 40  # a run that goes on has survived what it complained of, so far
 
 @dataclass(frozen=True)
 class Symptom:
-    """A pattern of output. Title and remedy may name {host}, {name}, {resume}, {python}, {root},
-    {logs} and its groups."""
+    """A pattern of output. Title and remedy may name {host}, {name}, {resume},
+    {smaller_batch}, {python}, {root}, {logs} and its groups."""
 
     score: int
     pattern: str
@@ -30,7 +30,7 @@ SYMPTOMS = (
         r"CUDA out of memory|torch\.OutOfMemoryError|OutOfMemoryError:"
         r" CUDA|CUBLAS_STATUS_ALLOC_FAILED",
         "the GPU's memory is too small for this batch on {host}",
-        "{resume} --set train.device_batch_size=N (half of what it was; the result stays the same)",
+        "{smaller_batch}",
     ),
     Symptom(
         92,
@@ -71,7 +71,7 @@ SYMPTOMS = (
         88,
         r"MemoryError|Cannot allocate memory|DefaultCPUAllocator: can't allocate|std::bad_alloc",
         "{host} is out of memory",
-        "{resume} --set train.device_batch_size=N (half of what it was)",
+        "{smaller_batch}",
     ),
     Symptom(
         88,
@@ -230,6 +230,7 @@ def _cause(facts: Facts, symptom: Symptom, matches: list[tuple[str, str, re.Matc
         "host": host,
         "name": facts.name,
         "resume": facts.resume,
+        "smaller_batch": facts.smaller_batch,
         "python": node.get("python", "python3"),
         "root": node.get("root", "the run's folder"),
         "logs": facts.logs(host, line),

@@ -27,6 +27,22 @@ class ClusterBackend:
 
         return launch(request, self.options, self.launcher)
 
+    def enqueue(self, request: Request, priority: int) -> int:
+        """The cluster's own queue holds the job until there is room for all its pods."""
+        from playrunner.errors import BadInput
+        from playrunner.run.run import open_inventory
+        from playrunner.training.inventory_scope import scope_of, value_of
+
+        queue = value_of(scope_of(open_inventory(self.options), self.options), "train_queue", "")
+        if priority:
+            raise BadInput("--priority is for nodes over SSH; on a cluster its queue has its own")
+        if not queue and self.launcher != "vcjob":
+            raise BadInput(
+                "--queue: on a cluster its own queue holds runs; name it with train_queue in the"
+                " inventory (Kueue's LocalQueue, or Volcano's queue for vcjob)"
+            )
+        return self.launch(request)
+
     def status(self, name: str) -> int:
         from playrunner.training.kube.status import show_status
 
@@ -129,7 +145,13 @@ class ClusterBackend:
 
         return show_top(self.options, name, host)
 
-    def shell(self, name: str, command: str) -> int:
+    def shell(self, name: str, rank: int, host: str, command: str) -> int:
+        from playrunner.errors import BadInput
         from playrunner.training.kube.shell import open_shell
 
+        if rank or host:
+            raise BadInput(
+                "--rank and --host are for runs over SSH; on a cluster the shell is a pod of its"
+                " own with the run's claim: leave them out"
+            )
         return open_shell(self.options, name, command)

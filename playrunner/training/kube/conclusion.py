@@ -16,6 +16,7 @@ from playrunner.training.kube.launchers.kind import Status
 from playrunner.training.kube.runs.follow import curve
 from playrunner.training.kube.runs.repeated_steps import setbacks, setbacks_text
 from playrunner.training.kube.runs.run_view import ClusterRun, again
+from playrunner.training.kube.saved_steps import last_saved, saved_text
 from playrunner.training.kube.session import ClusterSession
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.states import exit_code
@@ -68,6 +69,7 @@ def conclude(
                 "backend": "cluster",
                 "reason": why,
                 "last": metrics[-1] if metrics else None,
+                "saved_step": last_saved(record, run.run_id),
                 "output": run.summary["output"],
                 "claim": run.summary.get("claim") or None,
                 "setbacks": len(lost),
@@ -81,12 +83,16 @@ def conclude(
             line.say(f"{run.name} was {setbacks_text(lost)}")
     elif status.state == "stopped":
         line.say(
-            f"{run.name} was stopped: {why}; go on with: {program()} train.resume --name {run.name}"
+            f"{run.name} was stopped: {why}; {saved_text(record, run.run_id)}; go on with:"
+            f" {program()} train.resume --name {run.name}"
         )
     else:
         _say_failure(run, status, why, record, line)
         at = f"at step {metrics[-1]['step']}, loss {metrics[-1]['loss']:.4f}" if metrics else ""
-        line.say(f"it ended {at or 'before its first step'}; {resume_line(run.name)}")
+        line.say(
+            f"it ended {at or 'before its first step'}; {saved_text(record, run.run_id)};"
+            f" {resume_line(run.name)}"
+        )
     return exit_code(status.state)
 
 

@@ -12,6 +12,8 @@ from playrunner.text import atomic_write
 from playrunner.text.documents import parse_json, read_json_object
 from playrunner.text.safe_path import file_name
 
+_REFUSED = "refused.json"
+
 
 class Record:
     """A run's folder on this machine."""
@@ -29,6 +31,7 @@ class Record:
         (self.folder / "hosts").mkdir(parents=True, exist_ok=True, mode=0o700)
         atomic_write.write_text(self.folder / "run.json", json.dumps(job, indent=2) + "\n")
         (self.folder / "ended.json").unlink(missing_ok=True)
+        (self.folder / _REFUSED).unlink(missing_ok=True)
         if not past:
             (self.folder / "metrics.jsonl").unlink(
                 missing_ok=True
@@ -36,6 +39,13 @@ class Record:
 
     def job(self) -> dict[str, Any]:
         return self._read("run.json")
+
+    def refuse(self, job: dict[str, Any]) -> None:
+        """What was to be launched, so that train.why can look at it again."""
+        self.keep(_REFUSED, json.dumps(job, indent=1) + "\n")
+
+    def refused(self) -> dict[str, Any]:
+        return self._read(_REFUSED)
 
     def end(self, said: dict[str, Any]) -> None:
         """How it ended, for runs of which nothing else is left to ask."""

@@ -13,11 +13,18 @@ from playrunner.project import program
 from playrunner.training.runs.remaining import seconds_left
 from playrunner.training.runs.run import Run
 from playrunner.training.runs.stall import stalled_for
-from playrunner.training.screen.screen import duration
+from playrunner.training.screen.screen import duration, evaluation
 
 ALARM_SECONDS = 300.0  # how long an alert is shown beside the state
-_COLUMNS = ("run", "state", "step", "loss", "tokens/s", "nodes", "age", "left", "cost")
-_FIRST_TO_GO = ("cost", "age", "tokens/s", "nodes", "left")  # where the terminal is too narrow
+_COLUMNS = ("run", "state", "step", "loss", "eval", "tokens/s", "nodes", "age", "left", "cost")
+_FIRST_TO_GO = (
+    "cost",
+    "age",
+    "eval",
+    "tokens/s",
+    "nodes",
+    "left",
+)  # where the terminal is too narrow
 
 
 def show_runs(runs: list[Run], silent: dict[str, str], as_json_text: bool) -> int:
@@ -38,10 +45,11 @@ def table(runs: list[Run], now: float | None = None, width: int = 0) -> str:
     """With a width, columns that do not fit are left out, the least needed first."""
     rows = [_COLUMNS, *(_row(run, now or time.time()) for run in runs)]
     widths = {name: max(map(len, cells)) for name, *cells in zip(_COLUMNS, *rows, strict=True)}
-    shown = list(_COLUMNS)
+    evaluated = any(evaluation(run.metrics[-1]) is not None for run in runs if run.metrics)
+    shown = [name for name in _COLUMNS if name != "eval" or evaluated]
     for name in _FIRST_TO_GO:
         if width and sum(widths[each] for each in shown) + 2 * (len(shown) - 1) > width:
-            shown.remove(name)
+            shown = [each for each in shown if each != name]
     return "\n".join(
         "  ".join(
             cell.ljust(widths[name])
@@ -100,6 +108,7 @@ def _row(run: Run, now: float) -> tuple[str, ...]:
         run.state + alarm(run, now),
         f"{run.steps}/{run.job.get('steps') or '?'}",
         f"{last['loss']:.4f}" if last else "-",
+        f"{evaluated:.4f}" if (evaluated := evaluation(last)) is not None else "-",
         _rate(run, now),
         str(len(run.hosts)) + (f" ({', '.join(run.silent)} silent)" if run.silent else ""),
         duration(_age(run, now)),

@@ -70,6 +70,8 @@ def described(record: dict[str, Any], steps: int, remaining: float | None = None
     rate = record.get("tokens_per_second")
     of = f"/{steps}" if steps else ""  # only the user's own script may know how many
     parts = [f"step {record['step']}{of}", f"loss {record['loss']:.4f}"]
+    if (evaluated := evaluation(record)) is not None:
+        parts.append(f"evaluation {evaluated:.4f}")
     if rate:
         parts.append(f"{_short(rate)} tokens/s")
     if record.get("mfu"):
@@ -77,6 +79,12 @@ def described(record: dict[str, Any], steps: int, remaining: float | None = None
     if remaining is not None and record["step"] < steps:
         parts.append(f"about {duration(remaining)} left")
     return "  ".join(parts)
+
+
+def evaluation(record: dict[str, Any]) -> float | None:
+    """The newest validation loss, where the run has one."""
+    value = record.get("eval_loss")
+    return float(value) if isinstance(value, int | float) else None
 
 
 def duration(seconds: float) -> str:

@@ -10,18 +10,19 @@ from playrunner.training.screen.screen import LiveLine
 from playrunner.training.ssh.conclusion import conclude
 from playrunner.training.ssh.follow import Follower
 from playrunner.training.ssh.job import LEASE_SECONDS
+from playrunner.training.ssh.last_look import last_look
 from playrunner.training.ssh.listener import RecordingListener
 from playrunner.training.ssh.nodes.hosts import open_fleet
 from playrunner.training.ssh.nodes.selection import the_run
-from playrunner.training.ssh.run_view import checkpoints_of
 from trainer.netcheck.findings import Expected
 
 
-def attach(options: Options, name: str) -> int:
-    """To the end of the run; Ctrl-C leaves it, and stops nothing."""
+def attach(options: Options, name: str, ended_too: bool = False) -> int:
+    """To the end of the run; Ctrl-C leaves it, and stops nothing. With `ended_too`, one that has
+    ended is shown as it ended."""
     with open_fleet(options) as fleet:
         run = the_run(fleet, options, name)
-        if run.state != "running":
+        if run.state != "running" and not ended_too:
             raise BadInput(
                 f"{run.name} is {run.state}: there is nothing to follow; it goes on with:"
                 f" {program()} train.resume --name {run.name}"
@@ -45,8 +46,7 @@ def attach(options: Options, name: str) -> int:
         finally:
             line.end()
             record.close()
-        others = [host for host in run.hosts if host not in follower.silent]
-        saved = checkpoints_of(fleet, others, run.name)
+        states, saved = last_look(fleet, run.job, states, follower.silent)
         return conclude(run.job, states, record, line, options, saved)
 
 

@@ -26,6 +26,11 @@ class SshBackend:
 
         return launch(request, self.options)
 
+    def enqueue(self, request: Request, priority: int) -> int:
+        from playrunner.training.ssh.queue.launch import launch_queued
+
+        return launch_queued(request, self.options, priority)
+
     def status(self, name: str) -> int:
         from playrunner.training.ssh.status import show_status
 
@@ -39,6 +44,11 @@ class SshBackend:
         return show_logs(
             self.options, name, rank, host, everything=everything, follow=follow, tail=tail
         )
+
+    def shell(self, name: str, rank: int, host: str, command: str) -> int:
+        from playrunner.training.ssh.shell import open_shell
+
+        return open_shell(self.options, name, rank, host, command)
 
     def stop(self, name: str) -> int:
         from playrunner.training.ssh.stop import stop

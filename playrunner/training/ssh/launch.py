@@ -26,7 +26,9 @@ from playrunner.training.netcheck.errors import GateClosed
 from playrunner.training.netcheck.spares import launch_with_replacement_nodes
 from playrunner.training.notify import Notifier
 from playrunner.training.request import (
+    LaunchRefused,
     Request,
+    as_asked,
     default_name,
     read_request,
     refuse,
@@ -42,14 +44,16 @@ from playrunner.training.ssh.conclusion import conclude
 from playrunner.training.ssh.data import bring_data, with_data
 from playrunner.training.ssh.follow import Follower
 from playrunner.training.ssh.job import LEASE_SECONDS, Job
+from playrunner.training.ssh.last_look import last_look
 from playrunner.training.ssh.listener import RecordingListener
 from playrunner.training.ssh.nodes import preflight
 from playrunner.training.ssh.nodes.hosts import open_fleet, root_of, usable_hosts
 from playrunner.training.ssh.nodes.pool import host_pool
 from playrunner.training.ssh.nodes.sandbox_fit import fitted
 from playrunner.training.ssh.plan import environment_of, plan
-from playrunner.training.ssh.run_view import checkpoints_of, find_run
+from playrunner.training.ssh.run_view import find_run
 from playrunner.training.ssh.script import script_steps
+from playrunner.training.ssh.sigterm import interrupted_by_sigterm
 from playrunner.training.ssh.stage import data_folder
 from playrunner.training.ssh.steps import steps_for
 from playrunner.training.ssh.stop import stop_run
@@ -70,9 +74,14 @@ def launch(request: Request, options: Options) -> int:
         request.name or default_name(request),
         wanted_nodes(request, read_request(request)),
     )
-    return launch_with_replacement_nodes(
-        name, lambda: _launch(request, options), lambda: host_pool(options, wanted)
-    )
+    try:
+        return launch_with_replacement_nodes(
+            name, lambda: _launch(request, options), lambda: host_pool(options, wanted)
+        )
+    except LaunchRefused:
+        if not options.check:
+            Record(name).refuse(as_asked(request, wanted))
+        raise
 
 
 def _launch(request: Request, options: Options) -> int:
@@ -182,7 +191,8 @@ def follow(
         rejoin=rejoin,
     )
     try:
-        states = follower.follow() if not detach or job["gate"] else {}
+        with interrupted_by_sigterm():
+            states = follower.follow() if not detach or job["gate"] else {}
         if detach and (follower.passed or not job["gate"]):
             return _say_detached(job, line, options)
     except GateClosed:
@@ -204,7 +214,8 @@ def follow(
     others = [node["host"] for node in job["nodes"] if node["host"] not in follower.silent]
     if rejoin and states.get(host, {}).get("state") == "lost" and len(others) >= job["elastic"][0]:
         raise FirstNodeLost(states[host]["reason"], others)
-    return conclude(job, states, record, line, options, checkpoints_of(fleet, others, job["name"]))
+    states, saved = last_look(fleet, job, states, follower.silent)
+    return conclude(job, states, record, line, options, saved)
 
 
 def _say_detached(job: dict[str, Any], line: LiveLine, options: Options) -> int:

@@ -24,7 +24,7 @@ def show_logs(
 ) -> int:
     with open_fleet(options) as fleet:
         run = the_run(fleet, options, name)
-        nodes = _chosen(run, rank, host, everything)
+        nodes = chosen_nodes(run, rank, host, everything)
         printer = LogPrinter("" if everything or host else f"[{rank}] ", everything, options.json)
         for node in nodes:
             lines = [
@@ -78,7 +78,7 @@ class LogPrinter:
         return json.dumps({"host": host, "from": who.removeprefix("["), "text": text})
 
 
-def _chosen(run: Run, rank: int, host: str, everything: bool) -> list[dict[str, Any]]:
+def chosen_nodes(run: Run, rank: int, host: str, everything: bool) -> list[dict[str, Any]]:
     nodes: list[dict[str, Any]] = run.job["nodes"]
     if everything:
         return nodes

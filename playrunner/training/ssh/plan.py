@@ -24,11 +24,9 @@ from playrunner.training.ssh.job import (
     with_ranks,
 )
 from playrunner.training.ssh.launchers import LAUNCHERS
-from playrunner.training.ssh.nodes.hosts import root_of, training_hosts, usable_hosts
+from playrunner.training.ssh.nodes.hosts import python_of, root_of, training_hosts, usable_hosts
 from playrunner.training.ssh.nodes.preflight import Facts
 from trainer.config import Profile
-
-DEFAULT_PYTHON = "python3"
 
 
 def plan(request: Request, profile: Profile, fleet: Fleet, options: Options) -> Job:
@@ -134,16 +132,12 @@ def _choose_nodes(fleet: Fleet, count: int, slots: int, options: Options) -> tup
 
     def node(host: str) -> NodeSlot:
         address = fleet.variable(host, "train_address") or fleet.target(host).address
-        venv = fleet.variable(host, "train_venv")
-        python = str(
-            fleet.variable(host, "train_python", f"{venv}/bin/python" if venv else DEFAULT_PYTHON)
-        )
         return NodeSlot(
             host,
             str(address),
             int(fleet.variable(host, "train_slots", slots)),
             root_of(fleet, host),
-            python,
+            python_of(fleet, host),
         )
 
     return with_ranks([node(host) for host in hosts[:count]])

@@ -19,8 +19,7 @@ from playrunner.training.data.request import STDIN, StageRequest, resolved, targ
 from playrunner.training.data.transfer import Folder, follow
 from playrunner.training.node_shell import in_shell
 from playrunner.training.screen.screen import LiveLine
-from playrunner.training.ssh.nodes.hosts import root_of, usable_hosts
-from playrunner.training.ssh.plan import DEFAULT_PYTHON
+from playrunner.training.ssh.nodes.hosts import DEFAULT_PYTHON, root_of, usable_hosts
 from playrunner.variables.extra_vars import read_extra_vars
 
 Outcome = tuple[dict[str, Any], str]  # what the program answered, and why it failed

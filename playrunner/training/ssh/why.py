@@ -60,7 +60,7 @@ def show_why(options: Options, name: str) -> int:
 def causes_text(facts: Facts, ranked: list[Cause]) -> str:
     """The causes as text, the likeliest first; unlikely ones only when there is nothing better."""
     steps = (
-        f", step {facts.step} of {facts.job.get('steps', '?')}"
+        f", step {facts.step} of {facts.job.get('steps') or '?'}"
         if facts.metrics
         else ", no step yet"
     )
@@ -158,10 +158,10 @@ def _network(fleet: Fleet, run: Run) -> tuple[str, ...]:
 def _never_launched(fleet: Fleet, options: Options, name: str) -> Facts | None:
     """No node knows the run: what prevents launching it; None when it is not known what it
     would be."""
-    recorded = Record(name).job() if name else {}
+    recorded = (Record(name).job() or Record(name).refused()) if name else {}
     request = _request(recorded, name)
     try:
-        profile_of(request.profile, ())
+        profile_of(request.profile, request.overrides)
     except BadInput:
         return None
     job = recorded or {"profile": request.profile, "name": name}

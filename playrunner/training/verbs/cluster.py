@@ -49,9 +49,3 @@ def netcheck(context: Any, flags: dict[str, Any], name: str = "") -> int:
 def top(context: Any, flags: dict[str, Any], name: str = "", host: str = "") -> int:
     """On clusters: show a run's processes and devices in every pod (nvidia-smi, neuron-ls, ps)."""
     return run_cluster_backend("top", flags, name).top(name, host)
-
-
-@verb(flags=LOOK, help={**NAMED, "command": "run this command instead of an interactive shell"})
-def shell(context: Any, flags: dict[str, Any], name: str = "", command: str = "") -> int:
-    """On clusters: open a shell in a temporary pod with the run's claim mounted."""
-    return run_cluster_backend("shell", flags, name).shell(name, command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from playrunner.commands.flags import options_from, verb
@@ -104,3 +105,29 @@ def bench(context: Any, flags: dict[str, Any], profile: str = "", nodes: int = 0
 def tensorboard(context: Any, flags: dict[str, Any], name: str = "", port: int = 6006) -> int:
     """Serve a run's TensorBoard on this machine until Ctrl-C."""
     return run_backend(flags, name).tensorboard(name, port)
+
+
+@verb(
+    flags=LOOK,
+    help={
+        **NAMED,
+        "rank": "on the node of this rank, over SSH",
+        "host": "on this node, over SSH",
+        "command": "run this command instead of an interactive shell; so does what follows --",
+    },
+)
+def shell(
+    context: Any,
+    flags: dict[str, Any],
+    name: str = "",
+    rank: int = 0,
+    host: str = "",
+    command: str = "",
+) -> int:
+    """Open a shell in a run's folder with its variables; on clusters in a temporary pod with its
+    claim."""
+    from playrunner.training.verbs.scripts import words_after_dashes
+
+    if words := words_after_dashes():
+        command = shlex.join(words)
+    return run_backend(flags, name).shell(name, rank, host, command)

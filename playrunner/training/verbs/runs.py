@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.commands.flags import options_from, verb
+from playrunner.commands.flags import JSON_FLAG, options_from, verb
+from playrunner.errors import BadInput
 from playrunner.training.launchers import CLUSTER_LAUNCHERS, SSH_LAUNCHERS, listed
 from playrunner.training.verbs.flags import LAUNCH, LOOK, NAMED, RUN, run_backend
 from playrunner.training.verbs.scripts import (
@@ -47,6 +48,11 @@ _SECRET: tuple[list[str], str] = (
             " (PLAYRUNNER_EVENT, PLAYRUNNER_RUN and PLAYRUNNER_TEXT, or the same as JSON)"
         ),
         "stage-only": "check every node and copy all files, but start nothing",
+        "queue": (
+            "wait until as many nodes are free as the run needs; train.queue shows who waits (on a"
+            " cluster the inventory's train_queue names the queue)"
+        ),
+        "priority": "with --queue: a higher one comes first, equal ones in the order they came",
     },
 )
 def launch(
@@ -63,6 +69,8 @@ def launch(
     script: str = "",
     data: str = "",
     notify: str = "",
+    queue: bool = False,
+    priority: int = 0,
 ) -> int:
     """Start a training run from a profile, or of a script of your own, and follow it
     (idempotent)."""
@@ -90,12 +98,26 @@ def launch(
         notify=notify,
     )
     backend = choose_backend(options, launcher=chosen)
+    if priority and not queue:
+        raise BadInput("--priority is the place in the queue: give --queue too")
+
+    def start() -> int:
+        return backend.enqueue(request, priority) if queue else backend.launch(request)
+
     if not notify:
-        return backend.launch(request)
+        return start()
     from playrunner.training.notify import check_target, notifying
 
     check_target(notify, detach)
-    return notifying(lambda: backend.launch(request), notify, name or default_name(request))
+    return notifying(start, notify, name or default_name(request))
+
+
+@verb(flags=JSON_FLAG, help={"cancel": "take this run out of the queue"})
+def queue(context: Any, flags: dict[str, Any], cancel: str = "") -> int:
+    """Show the launches that wait for nodes over SSH, or cancel one."""
+    from playrunner.training.ssh.queue import show
+
+    return show.cancel(cancel, flags["json"]) if cancel else show.show_queue(flags["json"])
 
 
 @verb(flags=RUN)

@@ -157,6 +157,11 @@ def test_one_changed_file_is_all_that_travels_and_a_wrong_argument_is_not_tried_
         check=False,
     )
     assert kept.stdout == "", "no file of a node or of this machine has a secret's value"
+    resume = ("train.resume", "--name", "small")
+    unset = site.invoke(*resume)
+    assert unset.code == 5 and "HUB_PASS: it is not set in this shell" in unset.err
+    resumed = site.invoke(*resume, HUB_PASS="of-the-shell")
+    assert resumed.code == 0, "it gets the values where it had them from: " + resumed.text
     missing = site.invoke("train.launch", "--script", project / "small.py", "--secret", "HUB_PASS")
     assert missing.code == 5 and "HUB_PASS: it is not set in this shell" in missing.err
     absent = site.invoke("train.launch", "--script", project / "small.py", "--data", "nowhere")

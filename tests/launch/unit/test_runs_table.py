@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from playrunner.training.modules.train.status import last_metrics
 from playrunner.training.runs.remaining import seconds_left
 from playrunner.training.runs.run import Run
 from playrunner.training.screen.runs_table import table
+from playrunner.training.screen.screen import described
 
 NOW = 1000.0
 
@@ -32,3 +37,15 @@ def test_the_table_fits_60_columns_and_keeps_what_is_left() -> None:
     assert "$44.44" in wide and "12,345" in wide
     assert max(map(len, narrow.splitlines())) <= 60
     assert "30/100" in narrow and "2:20" in narrow and "$" not in narrow
+
+
+def test_the_newest_evaluation_is_shown_where_a_run_has_one(tmp_path: Path) -> None:
+    file = tmp_path / "metrics.jsonl"
+    file.write_text(
+        '{"step": 1, "loss": 3.0}\n{"step": 1, "eval_loss": 3.25}\n{"step": 2, "loss": 2.5}\n'
+    )
+    run = replace(_run(), metrics=last_metrics(str(file), 3))
+    heading, row = table([run], NOW).splitlines()
+    assert row.split()[heading.split().index("eval")] == "3.2500"
+    assert "evaluation 3.2500" in described(run.metrics[-1], 100)
+    assert "eval" not in table([_run()], NOW)

@@ -76,9 +76,14 @@ def last_alerts(path: str) -> list[dict[str, Any]]:
 
 
 def last_metrics(path: str, count: int) -> list[dict[str, Any]]:
-    """The last lines of a metrics file that hold a loss."""
+    """The last lines of a metrics file that hold a loss; the last one gets the newest evaluation
+    too, which has a line of its own."""
     records = _records(path, _TAIL_BYTES * max(1, count // 100))
-    return [record for record in records if "loss" in record][-count:]
+    last = [record for record in records if "loss" in record][-count:]
+    evaluations = [record["eval_loss"] for record in records if "eval_loss" in record]
+    if last and evaluations:
+        last[-1] = {**last[-1], "eval_loss": evaluations[-1]}
+    return last
 
 
 def _records(path: str, tail: int) -> list[dict[str, Any]]:

@@ -7,8 +7,10 @@ from playrunner.run.run import open_inventory
 from playrunner.ssh.fleet import Fleet
 from playrunner.ssh.quarantine import Quarantine
 from playrunner.ssh.sandbox_autostart import ensure_sandbox_running
+from playrunner.variables.extra_vars import read_extra_vars
 
 DEFAULT_ROOT = "~/playrunner-training"
+DEFAULT_PYTHON = "python3"
 
 
 def open_fleet(options: Options, nodes: int = 0) -> Fleet:
@@ -16,7 +18,7 @@ def open_fleet(options: Options, nodes: int = 0) -> Fleet:
     up."""
     inventory = open_inventory(options)
     ensure_sandbox_running(inventory, nodes)
-    return Fleet(inventory)
+    return Fleet(inventory, read_extra_vars(options.extra_vars))
 
 
 def training_hosts(fleet: Fleet, options: Options) -> list[str]:
@@ -38,3 +40,10 @@ def usable_hosts(fleet: Fleet, options: Options) -> list[str]:
 def root_of(fleet: Fleet, host: str) -> str:
     """A node's folder of code and runs."""
     return str(fleet.variable(host, "train_root", DEFAULT_ROOT))
+
+
+def python_of(fleet: Fleet, host: str) -> str:
+    """The interpreter that trains there."""
+    venv = fleet.variable(host, "train_venv")
+    otherwise = f"{venv}/bin/python" if venv else DEFAULT_PYTHON
+    return str(fleet.variable(host, "train_python", otherwise))
