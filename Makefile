@@ -21,7 +21,7 @@ LAUNCH ?= tests/launch/end_to_end tests/roles/test_gcp_training.py
 # What holds for any API server, and is asked of a real one, too.
 KUBE ?= tests/sandbox/kube/test_conformance.py tests/modules/k8s tests/kube
 
-.PHONY: quickstart test test-coverage test-differential test-ansible test-trainer test-launch test-cloud test-images test-cluster test-kube test-page rehearsals fuzz drills lint bench bench-launch \
+.PHONY: quickstart test test-coverage test-differential test-ansible test-trainer test-trackers test-launch test-cloud test-images test-cluster test-kube test-page rehearsals fuzz drills lint bench bench-launch \
   bench-trainer bench-aws bench-kube bench-page page-picture kube-assets trainer-ready packages kube-packages image-packages page-packages clean
 
 quickstart: $(TRAINS) packages  ## set up, and train GPT-2 with DeepSpeed ZeRO-1 on two SSH nodes of this machine
@@ -63,6 +63,10 @@ drills: $(READY) packages  ## a run of all cloud roles killed at every event, ev
 
 test-trainer: $(TRAINER_READY)  ## the trainer, with real processes that train; takes some minutes
 	OMP_NUM_THREADS=1 $(RUN) pytest tests/trainer --confcutdir tests/trainer
+
+test-trackers: $(TRAINER_READY)  ## metrics in Weights & Biases and MLflow through their own libraries, which are installed first: 150 MB
+	$(RUN) pip install -q -e ".[wandb,mlflow]"
+	OMP_NUM_THREADS=1 $(RUN) pytest -rs tests/trainer/test_trackers.py --confcutdir tests/trainer
 
 test-launch: $(READY) $(TRAINS) packages  ## training across nodes: real sshd, real processes, real faults; takes some minutes
 	$(RUN) pytest -n 3 --dist loadfile $(LAUNCH)

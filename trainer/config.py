@@ -251,7 +251,9 @@ class Evaluate:
 class Train:
     steps: int = 400_000  # optimizer steps in all, resumed ones counted
     epochs: float = 0.0  # stop after this many passes, if sooner than `steps`; 0 is by steps alone
-    minutes: float = 0.0  # end well after so long, counted from each start; 0 is by steps alone
+    # End well within so long, from each start of the processes: the steps that fit are decided
+    # from the first ones; 0 is by steps alone
+    minutes: float = 0.0
     seed: int = 21
     batch_size: int = 512  # samples per optimizer step over all ranks; accumulation follows from it
     device_batch_size: int = 8  # samples a process holds at once

@@ -48,6 +48,7 @@ _MANAGES = {
     "node_contract": "node checks and their taints",
     "nvidia": "NVIDIA device plugin",
     "registry": "container registry",
+    "service_accounts": "service accounts with a role in AWS",
     "tensorboard": "TensorBoard service",
     "volcano": "Volcano scheduler and its queues",
 }

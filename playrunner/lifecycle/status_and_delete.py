@@ -109,6 +109,8 @@ def delete_roles(
             plan = DeletionSummary((), kept, resources).as_data()
             print_json({**plan, "error": _unasked(len(resources)), "exit_code": BadInput.exit_code})
         if asks and not confirmed(shared, len(resources)):
+            if not options.json:
+                print("nothing was deleted")
             return Interrupted.exit_code
         deletions = (
             ()

@@ -27,7 +27,11 @@ from playrunner.run.selection import Plan, make_plan
 from playrunner.ssh.agents import Agents
 from playrunner.ssh.open_files import files_for, make_room
 from playrunner.ssh.pool import Pool
-from playrunner.ssh.sandbox_autostart import ensure_cloud_sandbox_running, ensure_sandbox_running
+from playrunner.ssh.sandbox_autostart import (
+    ensure_cloud_sandbox_running,
+    ensure_registry_running,
+    ensure_sandbox_running,
+)
 from playrunner.text.written import authored
 from playrunner.variables.extra_vars import read_extra_vars
 from playrunner.variables.templating import default_templar
@@ -63,10 +67,13 @@ def run_plays(
     locked.
     """
     _note_configuration(bool(options.verbose))
+    plan = make_plan(plays, options.tags, options.skip_tags, options.start_at_task)
     if inventory is None:
         inventory = open_inventory(options)
         steps = [step for play in plays for section in play.sections for step in steps_of(section)]
         ensure_cloud_sandbox_running(inventory, {step.module for step in steps})
+        if any(step.module.startswith("image.") and plan.may_select(step) for step in steps):
+            ensure_registry_running(inventory)
         if any(play.hosts != "localhost" for play in plays) or any(
             step.keywords.delegate_to is not None for step in steps
         ):
@@ -76,7 +83,6 @@ def run_plays(
         {"kubeconfig": options.kubeconfig, "kube_context": ""} if options.kubeconfig else {}
     )
     extra = {**authored(kubeconfig), **read_extra_vars(options.extra_vars), **authored(extra or {})}
-    plan = make_plan(plays, options.tags, options.skip_tags, options.start_at_task)
     _check_limit(inventory, options)
     if agents is not None:
         return _run(

@@ -33,6 +33,11 @@ class Plan:
         tags = step.keywords.tags
         return self.wants(rendered_tags(tags, scope_of()) if any(map(is_template, tags)) else tags)
 
+    def may_select(self, step: Step) -> bool:
+        """By what is written; tags that are templates may become any."""
+        tags = step.keywords.tags
+        return any(map(is_template, tags)) or self.wants(tags)
+
     def wants(self, tags: frozenset[str]) -> bool:
         """Whether a step with these tags runs; the rules are Ansible's."""
         tags = tags or _UNTAGGED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import sys
 from collections.abc import Iterable
@@ -54,6 +55,21 @@ def ensure_cloud_sandbox_running(inventory: Inventory, modules: Iterable[str]) -
             folder / "kubeconfig.yaml"
         ):
             _ensure_cluster(folder)
+
+
+def ensure_registry_running(inventory: Inventory) -> None:
+    """Start the registry of images, if the inventory is the sandbox's and it is installed; where it
+    is not, the inventory tells what to install as soon as its address is asked for."""
+    folder = _folder(inventory, "localhost") if shutil.which("docker-registry") else None
+    if folder is None:
+        return
+    try:
+        host, _, port = read_json_object(folder / "registry.json")["address"].partition(":")
+        up = _accepts_connections({"address": host, "port": int(port)})
+    except _UNREADABLE:
+        up = False
+    if not up:
+        _start_sandbox("--only", "registry")
 
 
 def ensure_datasets_running(inventory: Inventory) -> None:

@@ -78,7 +78,7 @@ def test_the_network_is_proved_once_in_a_life_of_the_run_and_rank_0_judges_it(
     tmp_path: Path,
 ) -> None:
     pods = Pods(tmp_path)
-    first = pods.meet("one")
+    first = pods.meet("one", TRAINER_REHEARSAL="steps=1,processes=1")
     assert [code for code, _ in first] == [0, 0], first
     result = json.loads((tmp_path / "gate.json").read_text())
     assert f"GATE {json.dumps(result)}" in first[0][1].splitlines()
@@ -86,7 +86,8 @@ def test_the_network_is_proved_once_in_a_life_of_the_run_and_rank_0_judges_it(
         result["verdict"]["ok"]
         and result["life"] == "one"
         and result["nodes"] == ["node1", "node2"]
-    )
+        and result["one_machine"]
+    ), "and of a rehearsal it is said that its nodes are one machine"
     assert [(code, "GATE" in out) for code, out in pods.meet("one")] == [(0, False), (0, False)], (
         "they met again, and only that"
     )

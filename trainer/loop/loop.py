@@ -26,6 +26,7 @@ from trainer.loop.guard import Guard
 from trainer.loop.log_styles import evaluated, resuming, saving
 from trainer.loop.metrics import Metrics
 from trainer.loop.stop_request import StopRequest
+from trainer.loop.time_budget import TimeBudget
 from trainer.optim.schedule import due, last_step, learning_rate, phase
 from trainer.strategies import strategy_of
 from trainer.strategies.session import Outcome
@@ -68,7 +69,7 @@ class Training:
         )
         self.guard = Guard(self.train, processes, self.metrics, self.loader, self.step)
         self.last_step = last_step(self.train, len(self.samples))
-        self.ends_at = time.monotonic() + 60 * (self.train.minutes or math.inf)
+        self.budget = TimeBudget(self.train, processes, self.validation)
         self.saved = self.step if checkpoint else -1
         self.recent: deque[float] = deque(
             state.get("recent", ()), maxlen=self.train.guard.spike_window
@@ -79,7 +80,7 @@ class Training:
 
     def train_to_end(self) -> None:
         if self.train.checkpoint.at_start and self.step == 0:
-            self.save()
+            self.budget.timed(self.save)
         batches = iter(self.loader)
         while self.step < self.last_step:
             self.processes.progress.at("data", self.step + 1)
@@ -167,15 +168,15 @@ class Training:
             float(self.stopping.ends_run),
             float(bool(self.failure)),
             float(self.guard.compares),
-            float(time.monotonic() > self.ends_at),
+            float(self.budget.last_step(self.step)),
         ]
-        tokens, samples, stop, ends_run, failure, compares, late = self.processes.total(mine)
+        tokens, samples, stop, ends_run, failure, compares, last = self.processes.total(mine)
         if failure:
             self._give_up()
         if compares:
             self.guard.compare(self.step + 1)
-        if late:
-            self.last_step = self.step + 1
+        if last:
+            self.last_step = min(self.last_step, int(last))
         return {
             "tokens": max(1.0, tokens),
             "samples": samples,

@@ -53,6 +53,8 @@ def slow_findings(result: Mapping[str, Any], expected: Expected) -> Findings:
         for pair in result.get("pairs", ())
         if "error" not in pair
     ]
+    if result.get("one_machine") and expected.gbps is None and expected.latency_us is None:
+        return Findings()  # its nodes take turns on the same cores: only chance tells them apart
     slow = _slow_links(links, expected, result.get("backend") or "gloo")
     if not slow.links:
         return _slow_sum(result, expected) if not links else Findings()

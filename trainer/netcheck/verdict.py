@@ -160,7 +160,9 @@ def _summary(result: Mapping[str, Any], expected: Expected) -> str:
     if expected.gbps is not None:
         text += f"; expected {rate_text(expected.gbps)}"
     sums = [line for line in result.get("all_reduce", ()) if line.get("bus_gbps")]
-    return text + (f"; all-reduce {rate_text(sums[-1]['bus_gbps'])}" if sums else "")
+    text += f"; all-reduce {rate_text(sums[-1]['bus_gbps'])}" if sums else ""
+    shared = result.get("one_machine") and expected.gbps is None
+    return text + ("; links are not compared, all are of one machine" if shared else "")
 
 
 def _other(pair: Mapping[str, Any], node: str) -> str:

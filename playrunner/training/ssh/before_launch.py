@@ -3,7 +3,6 @@ it."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 from playrunner.options import Options
@@ -29,7 +28,7 @@ def check_launch(request: Request, fleet: Fleet, options: Options) -> None:
     job = plan(request, profile, fleet, options)
     facts = preflight.look(fleet, job)
     request, job = fitted(request, job, facts, fleet, replace(options, check=True), line)
-    refuse(preflight.complaints(preflight.with_free_ports(job, facts), facts, time.time()), "plan")
+    refuse(preflight.complaints(preflight.with_free_ports(job, facts), facts), "plan")
     if job.profile.script:
         script_code(job.profile.code, job.profile.script)
     else:

@@ -106,7 +106,7 @@ def _launch(request: Request, options: Options) -> int:
                 print_json({**state, "backend": "ssh", "nodes": existing.hosts})
             return 0
         job = preflight.with_free_ports(job, facts)
-        refuse(preflight.complaints(job, facts, time.time()), "preflight")
+        refuse(preflight.complaints(job, facts), "preflight")
         if not existing:
             refuse(left_elsewhere(job, facts, fleet), "preflight")
         if data:

@@ -193,4 +193,4 @@ def _preflight_problems(fleet: Fleet, request: Request, options: Options) -> tup
     except BadInput as error:
         return (str(error),)
     facts = preflight.look(fleet, job)
-    return tuple(preflight.complaints(preflight.with_free_ports(job, facts), facts, time.time()))
+    return tuple(preflight.complaints(preflight.with_free_ports(job, facts), facts))

@@ -76,3 +76,11 @@ def test_bad_requests_are_refused_before_a_node_is_touched(site: Site) -> None:
     assert nowhere.code == 5 and "no such folder on this machine" in nowhere.text
     secret = site.invoke("train.stage", "--source", "https://me:secret@host/x.tar", "--into", "x")
     assert secret.code == 5 and "secret" not in secret.text
+
+
+def test_the_whole_micro_model_is_fitted_to_this_machine_as_it_is_typed(site: Site) -> None:
+    done = site.invoke("train.launch", "--profile", "gpt2-micro", "--check")
+    assert done.code == 0, done.text
+    for replaced in ("precision fp32 in place of fp16", "as 5 minutes allow", "in place of 64"):
+        assert replaced in done.text
+    assert not site.folder("gpt2-micro").exists(), "--check starts nothing"

@@ -1,4 +1,4 @@
-"""The ports of a run on its first node."""
+"""What preflight finds out: the ports of a run on its first node, and clocks that differ."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from playrunner.training.ssh.nodes.preflight import (
     PORT_STEP,
     PORT_TRIES,
     candidate_ports,
+    skew,
     with_free_ports,
 )
 from trainer.profile import read_profile
@@ -34,3 +35,10 @@ def test_whatever_the_first_choice_the_only_free_ports_are_found() -> None:
     for number in range(PORT_TRIES):
         job = with_free_ports(a_job(f"run-{number}"), {"node1": {"busy_ports": busy}})
         assert (job.port, job.link_port, job.gate_port) == (free, free + 1, free + 2)
+
+
+def test_an_answer_that_takes_long_is_no_clock_that_differs() -> None:
+    assert skew({"time": 1001.0}, began=1000.0, ended=1060.0) == 0.0, "torch was imported after it"
+    assert skew({"time": 1200.0}, began=1000.0, ended=1060.0) == 140.0
+    assert skew({"time": 900.0}, began=1000.0, ended=1060.0) == 100.0
+    assert skew({"unreachable": True}, began=1000.0, ended=1060.0) == 0.0

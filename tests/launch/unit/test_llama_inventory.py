@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from playrunner.options import Options
 from playrunner.run.run import open_inventory
@@ -67,3 +68,17 @@ def test_without_a_token_the_story_ends_before_anything_is_asked_of_a_cloud(tmp_
     (failed,) = [each for each in done.data["results"] if each["status"] == "failed"]
     assert failed["step"] == "token of the hub" and "set HF_TOKEN" in failed["values"]["msg"]
     assert {each["module"] for each in done.data["results"]} == {"play.assert"}
+
+
+@pytest.mark.parametrize("inventory", sorted(path.stem for path in INVENTORIES.glob("eks-*.yaml")))
+def test_jobs_look_for_etcd_where_etcd_create_puts_it(inventory: str) -> None:
+    defaults = {
+        name: value
+        for role in ("etcd", "training")
+        for name, value in yaml.safe_load(
+            (INVENTORIES.parent / "roles" / role / "defaults" / "main.yaml").read_text()
+        ).items()
+    }
+    given = yaml.safe_load((INVENTORIES / f"{inventory}.yaml").read_text())["all"]["vars"]
+    known = {**defaults, **given}
+    assert known["train_etcd"].partition(":")[0] == known["etcd_services"][0]

@@ -39,7 +39,8 @@ def test_each_replacement_is_told_in_one_line() -> None:
         "1 process per node in place of 8: this machine has 2 cores for 2 nodes",
         "batch 8 in place of 64: 4 for each process, as in the profile",
         "precision fp32 in place of fp16, which is for GPUs",
-        "as many of the 400000 steps as 5 minutes allow, each with a line",
+        "as many of the 400000 steps as 5 minutes allow, start and end included, each with a line;"
+        " how many is said after the first ones",
         "the newest 2 checkpoints are kept",
         "a small English text (Python's own manual) in place of wikitext:"
         " huggingface.co cannot be reached",

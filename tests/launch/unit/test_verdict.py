@@ -42,6 +42,17 @@ def test_a_slow_node_is_named_and_its_partners_are_not(count: int) -> None:
     )
 
 
+def test_links_of_one_machine_are_not_compared_and_a_dead_one_is_still_named() -> None:
+    """A rehearsal's sixteen nodes share two cores, and some wait long for their turn."""
+    slow = {**a_result(16, change=between("node8", "node15", gbps=0.04)), "one_machine": True}
+    verdict = judge(slow, NOTHING)
+    assert verdict.ok, verdict.lines
+    assert "links are not compared" in verdict.lines[0]
+    assert not judge(slow, Expected(10.0, None)).ok, "what the inventory asks for still holds"
+    dead = {**a_result(4, change=between("node1", "node2", **DEAD)), "one_machine": True}
+    assert "node1 - node2 is dead" in judge(dead, NOTHING).lines[0]
+
+
 def test_a_late_node_is_named_with_both_latencies() -> None:
     verdict = judge(a_result(4, change=at("node4", latency_us=20000.0)), NOTHING)
     assert verdict.suspects == ("node4",)

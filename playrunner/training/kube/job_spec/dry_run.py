@@ -51,7 +51,11 @@ _REMEDIES = (
         "PriorityClass",
         "train_priority_class names one that the cluster has: kubectl get priorityclasses",
     ),
-    ("service account", "train_service_account names one that the namespace has"),
+    (
+        "service account",
+        f"train_service_account names one that the namespace has; {program()}"
+        " service-accounts.create makes those of eks_service_accounts",
+    ),
     (
         "ValidatingAdmissionPolicy",
         "the cluster's own policy says so: kubectl get validatingadmissionpolicies",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -41,7 +40,7 @@ def bench(request: Request, options: Options) -> int:
         job = job_on_nodes(replace(request, nodes=count, name="bench"), profile, fleet, options)
         facts = preflight.look(fleet, job)
         job = preflight.with_free_ports(job, facts)
-        refuse(preflight.complaints(job, facts, time.time()), "preflight")
+        refuse(preflight.complaints(job, facts), "preflight")
         result, verdict = prove(fleet, job, environment_of(job, fleet, facts))
     if options.json:
         print_json({"result": result, "verdict": asdict(verdict)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -44,7 +45,17 @@ def look(fleet: Fleet, job: Job) -> Facts:
             "ports": ports if node is job.master else [],
         }
 
-    return fleet.ask(nodes, "train.node", asked)
+    began = time.time()
+    facts = fleet.ask(nodes, "train.node", asked)
+    ended = time.time()
+    return {host: {**said, "skew": skew(said, began, ended)} for host, said in facts.items()}
+
+
+def skew(answer: Mapping[str, Any], began: float, ended: float) -> float:
+    """How far a node's clock is from this machine's, at least: its answer was made in between, and
+    a busy node takes its time."""
+    told = float(answer.get("time", began))
+    return max(0.0, began - told, told - ended)
 
 
 def candidate_ports() -> list[int]:
@@ -67,7 +78,7 @@ def with_free_ports(job: Job, facts: Facts) -> Job:
     return job
 
 
-def complaints(job: Job, facts: Facts, now: float) -> list[str]:
+def complaints(job: Job, facts: Facts) -> list[str]:
     """What prevents the launch, one sentence each, with the node and the remedy."""
     silent = [
         f"{host}: {answer['msg']}" for host, answer in facts.items() if answer.get("unreachable")
@@ -77,7 +88,7 @@ def complaints(job: Job, facts: Facts, now: float) -> list[str]:
     broken = [f"{host}: {answer['msg']}" for host, answer in facts.items() if answer.get("failed")]
     if broken:
         return broken
-    found = [each for host, answer in facts.items() for each in _own(job, host, answer, now)]
+    found = [each for host, answer in facts.items() for each in _own(job, host, answer)]
     return found + _disagreements(facts) + _ports(job, facts)
 
 
@@ -91,7 +102,7 @@ def _missing_packages(node: NodeSlot, missing: list[str]) -> str:
     return f"{node.host}: {node.python} has no {' and no '.join(missing)}; {remedy}"
 
 
-def _own(job: Job, host: str, answer: Mapping[str, Any], now: float) -> list[str]:
+def _own(job: Job, host: str, answer: Mapping[str, Any]) -> list[str]:
     problems = []
     node = next(node for node in job.nodes if node.host == host)
     packages = set(LAUNCHERS[job.launcher].packages)
@@ -123,10 +134,10 @@ def _own(job: Job, host: str, answer: Mapping[str, Any], now: float) -> list[str
             " checkpoint"
             " would not fit"
         )
-    skew = abs(answer["time"] - now)
-    if skew > MOST_SKEW_SECONDS:
+    if answer.get("skew", 0.0) > MOST_SKEW_SECONDS:
         problems.append(
-            f"{host}: its clock is {skew:.0f} s away from this machine's; start its time service"
+            f"{host}: its clock is {answer['skew']:.0f} s away from this machine's; start its time"
+            " service"
         )
     trains_there = (
         devices["kind"] != "cpu" and job.profile.train.device != "cpu" and not job.share_devices

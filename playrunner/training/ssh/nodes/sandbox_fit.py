@@ -21,7 +21,8 @@ from playrunner.training.ssh.job import Job
 from playrunner.training.ssh.plan import plan
 from trainer.config import Profile
 
-MINUTES = 5
+MINUTES = 5  # from the command to its end
+OUTSIDE = 0.25  # of them before the processes start and after they end
 KEPT = 2  # checkpoints
 HUB, HUB_SECONDS = "https://huggingface.co", 5.0
 
@@ -99,8 +100,9 @@ def replacements(
             f"precision fp32 in place of {train.precision}, which is for GPUs",
         )
     yield Replacement(
-        (f"train.minutes={MINUTES}", "train.log.every=1"),
-        f"as many of the {train.steps} steps as {MINUTES} minutes allow, each with a line",
+        (f"train.minutes={MINUTES - OUTSIDE:g}", "train.log.every=1"),
+        f"as many of the {train.steps} steps as {MINUTES} minutes allow, start and end included,"
+        " each with a line; how many is said after the first ones",
     )
     if not train.checkpoint.keep or train.checkpoint.keep > KEPT:
         yield Replacement(

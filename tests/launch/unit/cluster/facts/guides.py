@@ -101,7 +101,7 @@ _ETCD = {"rendezvous": "etcd", "etcd": "etcd-server:2379"}
 JOBS: dict[str, Callable[..., ClusterJob]] = {
     "elasticjob": elastic_gpt2,
     "elasticjob with etcd": lambda **said: elastic_gpt2(rendezvous="etcd", **said),
-    "pytorchjob": lambda **said: cpu_mlp(service_account="pytorch-training-sa", **said),
+    "pytorchjob": cpu_mlp,
     "pytorchjob, elastic": elastic_llama,
     "pytorchjob, elastic, with etcd": lambda **said: elastic_llama(
         rendezvous="etcd", etcd="etcd:2379", **said
