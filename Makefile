@@ -21,7 +21,7 @@ LAUNCH ?= tests/launch/end_to_end tests/roles/test_gcp_training.py
 # What holds for any API server, and is asked of a real one, too.
 KUBE ?= tests/sandbox/kube/test_conformance.py tests/modules/k8s tests/kube
 
-.PHONY: quickstart test test-coverage test-differential test-ansible test-trainer test-launch test-cloud test-images test-cluster test-kube test-page rehearsals fuzz drills lint bench bench-launch \
+.PHONY: quickstart test test-coverage test-differential test-ansible test-trainer test-launch test-cloud test-images test-cluster test-kube test-page rehearsals fuzz drills lint bench bench-scale bench-launch \
   bench-trainer bench-aws bench-kube bench-page page-picture kube-assets trainer-ready packages kube-packages image-packages page-packages clean
 
 quickstart: $(TRAINS) packages  ## set up, and train GPT-2 with DeepSpeed ZeRO-1 on two SSH nodes of this machine
@@ -83,6 +83,9 @@ lint: $(READY)
 bench: $(READY) packages  ## against the tools people use today; takes about an hour, most of it Ansible's
 	$(RUN) benchmarks.runner
 	$(RUN) benchmarks.ansible_collections
+
+bench-scale: $(READY) packages  ## 1 to 1,000 simulated hosts at 0, 20 and 100 ms, beside the floor; HOSTS=1,10 RTT=20 takes some
+	$(RUN) benchmarks.fleet $(if $(HOSTS),--hosts $(HOSTS)) $(if $(RTT),--rtt $(RTT))
 
 bench-launch: $(TRAINS) packages  ## from the command to the first step, against the same ranks started by hand
 	$(RUN) benchmarks.launch
