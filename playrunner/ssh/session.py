@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     import paramiko
 
 READ_AHEAD_BYTES = 1 << 14
-WAKE_SECONDS = 0.5  # how often a transport looks whether a keep-alive is due
+WAKE_SECONDS = 0.5  # how often a transport looks whether its handshake took too long
+# And once it is open, whether a keep-alive is due. A thousand idle connections that look twice a
+# second take a fifth of a core, and the interpreter from the threads that work.
+WAKES_PER_KEEP_ALIVE = 3
 _QUICKACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 # It logs the traceback of what ends a connection, which is reported here as one line.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -74,6 +77,10 @@ def open_session(target: Target) -> fabric.Connection:
         raise HostUnreachable(f"{described(target)}: {_why(error, options.get('sock'))}") from None
     # Unanswered keep-alives break the connection; without them a lost host is waited for forever.
     made.transport.set_keepalive(target.alive_seconds)
+    if isinstance(made.transport.sock, _PromptSocket) and target.alive_seconds:
+        made.transport.sock.settimeout(
+            max(WAKE_SECONDS, target.alive_seconds / WAKES_PER_KEEP_ALIVE)
+        )
     return made
 
 
