@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -55,11 +56,11 @@ class Kept:
 def kept(
     tmp_path: Path,
     make_nodes: Callable[[int], NodeSet],
-    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Kept]:
-    made = Kept(tmp_path, make_nodes(2), tmp_path_factory.mktemp("run"))
-    yield made
-    made.verb("connections.close")
+    with tempfile.TemporaryDirectory() as runtime:  # right below /tmp, for another user to reach
+        made = Kept(tmp_path, make_nodes(2), Path(runtime))
+        yield made
+        made.verb("connections.close")
 
 
 def test_the_second_command_logs_in_nowhere_and_the_connections_can_be_closed(kept: Kept) -> None:
@@ -112,9 +113,8 @@ def test_unused_connections_close_by_themselves_and_the_holder_ends(kept: Kept) 
 def test_another_user_is_not_answered_even_where_the_socket_can_be_reached(kept: Kept) -> None:
     assert kept.play().code == 0
     path = kept.socket
-    for folder in (path, *path.parents):
-        if str(folder).count("/") > 1:
-            folder.chmod(folder.stat().st_mode | 0o077)
+    for each in (path, path.parent, kept.runtime):
+        each.chmod(0o777)
     child = os.fork()
     if not child:
         os.setuid(65534)
