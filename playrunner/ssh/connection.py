@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import paramiko
 
 READ_BYTES = 1 << 16
+SEND_BYTES = 1 << 18
 STDERR_BYTES = 1 << 24  # kept of standard error; more than `raw` returns
 LOOK_SECONDS = 2.0  # between two reads of standard error while a program is silent
 STILL_RUNNING = -1
@@ -238,7 +239,9 @@ class SshChannel:
 
     def send(self, data: bytes, seconds: float | None = None) -> None:
         self.session.settimeout(seconds)
-        self.session.sendall(data)
+        # Paramiko copies all that is left after each packet of 32 KiB: with pieces, little is
+        for start in range(0, len(data), SEND_BYTES):
+            self.session.sendall(data[start : start + SEND_BYTES])
 
     def receive(self, seconds: float | None = None) -> bytes:
         if seconds is None:

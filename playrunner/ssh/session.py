@@ -131,9 +131,10 @@ class _PromptSocket(socket.socket):
 
 def _through(gateway: fabric.Connection, target: Target) -> paramiko.Channel:
     """A connection from the jump host to the host; all hosts behind it share its session."""
-    return gateway.transport.open_channel(
+    channel: paramiko.Channel = gateway.transport.open_channel(
         "direct-tcpip", (target.address, target.port), ("", 0), timeout=target.connect_seconds
     )
+    return channel
 
 
 def _socket(target: Target) -> socket.socket:
