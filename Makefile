@@ -16,12 +16,12 @@ CLUSTER := tests/kube $(wildcard tests/sandbox/kube/test_controllers*.py tests/s
 APART := tests/trainer tests/launch/end_to_end tests/page tests/fuzz tests/differential $(CLOUD) $(IMAGES) $(CLUSTER)
 COVERED ?= $(addprefix --ignore ,$(APART))
 FUZZ_INPUTS ?= 20000
-export FUZZ_SEED
+export FUZZ_SEED SOAK_MINUTES SOAK_SEED SOAK_TURNS
 LAUNCH ?= tests/launch/end_to_end tests/roles/test_gcp_training.py
 # What holds for any API server, and is asked of a real one, too.
 KUBE ?= tests/sandbox/kube/test_conformance.py tests/modules/k8s tests/kube
 
-.PHONY: quickstart test test-coverage test-differential test-ansible test-trainer test-trackers test-launch test-cloud test-images test-cluster test-kube test-page rehearsals fuzz drills lint bench bench-launch \
+.PHONY: quickstart test test-coverage test-differential test-ansible test-trainer test-trackers test-launch test-cloud test-images test-cluster test-kube test-page rehearsals fuzz soak drills lint bench bench-scale bench-launch \
   bench-trainer bench-aws bench-kube bench-page page-picture kube-assets trainer-ready packages kube-packages image-packages page-packages clean
 
 quickstart: $(TRAINS) packages  ## set up, and train GPT-2 with DeepSpeed ZeRO-1 on two SSH nodes of this machine
@@ -58,6 +58,9 @@ rehearsals: $(TRAINER_READY) $(AWS_CLI) packages kube-packages  ## every guide w
 fuzz: $(READY)  ## mutated files, replies and answers on every surface; FUZZ_INPUTS=200000 takes hours, FUZZ_SEED=7 starts elsewhere
 	FUZZ_INPUTS=$(FUZZ_INPUTS) $(RUN) pytest -q -n 2 tests/fuzz $(if $(FUZZ_SEED),--hypothesis-seed $(FUZZ_SEED))
 
+soak: $(READY) packages kube-packages  ## plays, launches and clouds under random faults, for four hours; SOAK_MINUTES=10, SOAK_SEED=7 repeats an order, SOAK_TURNS="play cloud" takes some
+	$(RUN) tests.soak
+
 drills: $(READY) packages  ## a run of all cloud roles killed at every event, every answer lost, every permission denied in turn; PLAYRUNNER_DRILL_EVERY=20 takes some, DRILL=denied, lag, killed or lost one kind
 	$(RUN) pytest -n 2 -m drill tests/roles $(if $(DRILL),-k "$(DRILL)")
 
@@ -87,6 +90,9 @@ lint: $(READY)
 bench: $(READY) packages  ## against the tools people use today; takes about an hour, most of it Ansible's
 	$(RUN) benchmarks.runner
 	$(RUN) benchmarks.ansible_collections
+
+bench-scale: $(READY) packages  ## 1 to 1,000 simulated hosts at 0, 20 and 100 ms, beside the floor; HOSTS=1,10 RTT=20 takes some
+	$(RUN) benchmarks.fleet $(if $(HOSTS),--hosts $(HOSTS)) $(if $(RTT),--rtt $(RTT))
 
 bench-launch: $(TRAINS) packages  ## from the command to the first step, against the same ranks started by hand
 	$(RUN) benchmarks.launch

@@ -34,7 +34,7 @@ _VERBS = {
 }
 _GROUPS = {
     name: f"playrunner.commands.{name}"
-    for name in ("inventory", "hosts", "runs", "modules", "vault", "galaxy")
+    for name in ("inventory", "hosts", "connections", "runs", "modules", "vault", "galaxy")
 }
 
 

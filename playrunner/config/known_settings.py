@@ -103,6 +103,9 @@ KNOWN_SETTINGS: dict[str, KnownSetting] = {
     "become_password_file": KnownSetting(PATH, "ANSIBLE_BECOME_PASSWORD_FILE"),
     # How plays run
     "forks": KnownSetting(NUMBER, "ANSIBLE_FORKS"),
+    "keep_connections": KnownSetting(
+        TEXT, "PLAYRUNNER_CONNECTIONS_KEEP", "connections", "keep"
+    ),  # ours alone; Ansible passes over a section it does not know
     "strategy": KnownSetting(TEXT, "ANSIBLE_STRATEGY"),
     "force_handlers": KnownSetting(FLAG, "ANSIBLE_FORCE_HANDLERS"),
     "any_errors_fatal": KnownSetting(FLAG, "ANSIBLE_ANY_ERRORS_FATAL"),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 LIVE_AFTER_SECONDS = 1.0  # output of shorter steps is only shown with their result
 READ_BYTES = 65536
+LARGE_BYTES = 16 << 20  # what the controller reads anew for each host
 LOOK_SECONDS = 0.2  # how often an end of the program is looked for while its pipes are quiet
 # How long a process that a program left behind, and that holds its pipes, is listened to
 LEFTOVER_SECONDS = 1.0
@@ -55,6 +56,12 @@ class HostContext:
             text: str = upload["text"]
             return text.encode("latin-1")
         found: bytes = self.wire.blob(self._step, upload["sha1"])
+        if len(found) > LARGE_BYTES:
+            import hashlib
+
+            # It was read again for this host, and may have changed meanwhile
+            if hashlib.sha1(found).hexdigest() != upload["sha1"]:
+                raise Failed("the file changed on the controller while it was sent; run again")
         return found
 
     def scrap(self, path: str) -> None:

@@ -22,6 +22,9 @@ from playrunner.text.streams import as_json
 from playrunner.vault.masking import masking
 
 KEPT_RUNS = 2000  # older run folders are removed; PLAYRUNNER_KEPT_RUNS names another number
+# Of the folder's files; records without one are of version 0.1 and read the same. It goes up when a
+# reader of today would misread them.
+FORMAT = 1
 OUTPUT, DIFF = "    ", "  ~ "  # what lines of a host's log begin with
 OPEN_SHARE = 16  # one in so many of the files that may be open is a host's log
 
@@ -88,7 +91,7 @@ class Ledger:
             (self.folder / "hosts").mkdir(mode=0o700)
             self._events = _opened(self.folder / "events.jsonl")
             facts = {"check": True} if check else {}
-            self.event("run", command=command, pid=os.getpid(), **facts)
+            self.event("run", command=command, pid=os.getpid(), format=FORMAT, **facts)
             if self.lost:
                 raise self.lost
             self._point_latest(root)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput, Place
-from playrunner.record.ledger import state_directory
+from playrunner.record.ledger import FORMAT, state_directory
 from playrunner.text.answers import misfit, too_deep
 
 MOST_LINE = 16 << 20  # bytes; the longest real lines hold a step's message
@@ -20,6 +20,7 @@ _EVENT = {
     "event!": str,
     "command": str,
     "pid": int,
+    "format": int,
     "exit_code": int,
     "seconds": float,
     **dict.fromkeys(
@@ -128,6 +129,9 @@ def run_record(folder: Path, unreadable: Unreadable) -> RunRecord:
         pass  # the run was cut short
     except OSError:
         recap = None
+    if int(first.get("format", 0)) > FORMAT:
+        unreadable.parts.append(f"{folder} (of a newer playrunner)")
+        first, recap = {}, {}
     if recap is None:
         unreadable.parts.append(str(folder / "recap.json"))
     return RunRecord(

@@ -75,7 +75,12 @@ class Batch:
         self._counted: set[str] = set()  # failed hosts, as max_fail_percentage counts them
         self._slots, self._running, self._most_failed = slots, running, max_fail_percentage
         self._progress: dict[str, Position] = dict.fromkeys(hosts, (-2,))
-        self._moved = threading.Condition()
+        lock = threading.RLock()
+        self._moved, self._all_here = threading.Condition(lock), threading.Condition(lock)
+        self._watching = 0  # threads that wait for any host to move
+        # How many hosts are still before a position that all others wait at; counted, since a
+        # thousand hosts that each look at a thousand others take minutes
+        self._behind: dict[Position, int] = {}
         self._outcomes: dict[Position, Outcome] = {}
         self._leaders: dict[Position, str] = {}
         self._throttles: dict[Position, threading.Semaphore] = {}
@@ -121,8 +126,16 @@ class Batch:
     def reached(self, host: str, position: Position) -> None:
         """A host has done everything before this position."""
         with self._moved:
-            if position > self._progress[host]:
-                self._progress[host] = position
+            before = self._progress[host]
+            if position <= before:
+                return
+            self._progress[host] = position
+            for awaited in [here for here in self._behind if before < here <= position]:
+                self._behind[awaited] -= 1
+                if not self._behind[awaited]:
+                    del self._behind[awaited]
+                    self._all_here.notify_all()
+            if self._watching:
                 self._moved.notify_all()
 
     def starts(self, host: str, position: Position) -> None:
@@ -163,7 +176,12 @@ class Batch:
     def wait_for_all(self, host: str, position: Position) -> None:
         """Wait until every other host has done everything before this position."""
         self.reached(host, position)
-        self._wait(lambda: all(reached >= position for reached in self._progress.values()))
+        with self._moved:
+            if position not in self._behind:
+                behind = sum(reached < position for reached in self._progress.values())
+                if behind:
+                    self._behind[position] = behind
+        self._wait(lambda: position not in self._behind, self._all_here)
 
     def note_failure(
         self, host: str, position: Position, *, fatal: bool, rescued: bool, counts: bool
@@ -220,17 +238,21 @@ class Batch:
     def wake(self) -> None:
         with self._moved:
             self._moved.notify_all()
+            self._all_here.notify_all()
 
-    def _wait(self, ready: Callable[[], bool]) -> None:
+    def _wait(self, ready: Callable[[], bool], notified: threading.Condition | None = None) -> None:
         # The slot is released while waiting: the host that is waited for may need it.
         with self._moved:
             if ready():
                 return
+            self._watching += notified is None
         self._slots.release()
         try:
             with self._moved:
-                self._moved.wait_for(lambda: ready() or not self._running.is_set())
+                (notified or self._moved).wait_for(lambda: ready() or not self._running.is_set())
         finally:
+            with self._moved:
+                self._watching -= notified is None
             self._slots.acquire()
         if not self._running.is_set():
             raise Interrupted("interrupted")

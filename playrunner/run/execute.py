@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,10 +17,11 @@ from playrunner.run.batch import Batch
 from playrunner.run.host_run import HostRun
 from playrunner.run.run_state import RunState
 from playrunner.run.selection import batches, ordered
-from playrunner.ssh import session
 from playrunner.text.written import Written, written
 from playrunner.variables.host_memory import PlayVariables
 from playrunner.variables.scope import Scope
+
+INTERRUPT_SECONDS = 5.0  # for the hosts' threads to end after Ctrl-C; one may wait for a dead host
 
 
 class Execution:
@@ -135,7 +137,7 @@ class Execution:
         run_vars = self.shared.run_vars
         run_vars.start_batch()
         if any(self._needs_ssh(host) for host in hosts):
-            session.prepare()
+            self.shared.pool.prepare()
         threads = [
             threading.Thread(
                 target=HostRun(
@@ -155,8 +157,9 @@ class Execution:
                     self.shared.report.tick()
         except KeyboardInterrupt:
             self.interrupt(batch)
+            ends = time.monotonic() + INTERRUPT_SECONDS  # for all of them, however many
             for thread in threads:
-                thread.join(5)
+                thread.join(max(0.0, ends - time.monotonic()))
             raise
         batch.mark_rest()
         left = batch.failed | batch.unreachable | batch.marked

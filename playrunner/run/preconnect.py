@@ -11,7 +11,6 @@ from playrunner.inventory import patterns
 from playrunner.inventory.inventory import Inventory
 from playrunner.model import Play
 from playrunner.options import Options
-from playrunner.ssh import session
 from playrunner.ssh.agent_code import AgentKey
 from playrunner.ssh.agents import Agents
 from playrunner.ssh.targets import Target, target_of
@@ -44,7 +43,7 @@ def preconnect(
         else []
     )
     if keys:
-        session.prepare()
+        agents.pool.prepare()
     for key in keys[: options.forks]:
         agents.start_ahead(key)
 

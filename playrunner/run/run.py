@@ -25,7 +25,8 @@ from playrunner.results import Recap
 from playrunner.run.preconnect import preconnect
 from playrunner.run.selection import Plan, make_plan
 from playrunner.ssh.agents import Agents
-from playrunner.ssh.open_files import files_for, make_room
+from playrunner.ssh.keep_setting import keep_seconds
+from playrunner.ssh.open_files import all_fit, files_for, make_room
 from playrunner.ssh.pool import Pool
 from playrunner.ssh.sandbox_autostart import (
     ensure_cloud_sandbox_running,
@@ -88,7 +89,7 @@ def run_plays(
         return _run(
             plays, inventory, extra, plan, agents, options, command, survey, then, lent=True
         )
-    agents = Agents(Pool())
+    agents = Agents(Pool(keep=keep_seconds()))
     options = _paced(plays, inventory, agents, options)
     preconnect(agents, inventory, plays, extra, options)
     return _run(plays, inventory, extra, plan, agents, options, command, survey, then, reported_by)
@@ -220,8 +221,8 @@ def _paced(
             for host in patterns.select(inventory, play.hosts, options.limit or None)
         }
     fitting = make_room(len(hosts), options.forks)
+    agents.keep_idle = all_fit(len(hosts), fitting)
     if fitting < options.forks:
-        agents.keep_idle = False
         sys.stderr.write(
             f"note: running {fitting} hosts at a time because of the open file limit; raise it with"
             f' "ulimit -n {files_for(len(hosts), options.forks)}"\n'

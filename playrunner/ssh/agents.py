@@ -6,29 +6,27 @@ import json
 import secrets
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 from playrunner.errors import (
     HostUnreachable,
     Interrupted,
-    NoInterpreter,
     PlayrunnerError,
-    StepFailed,
 )
 from playrunner.playbook import module_index
-from playrunner.project import program
 from playrunner.ssh import replies
-from playrunner.ssh.agent_code import NO_PYTHON, STARTED, AgentKey, agent_code, code_frame, command
+from playrunner.ssh.agent_code import STARTED, AgentKey, agent_code, code_frame, command
 from playrunner.ssh.become_prompt import answer_prompt
 from playrunner.ssh.connection import Channel
 from playrunner.ssh.frames import ConnectionLost, FrameReader, ReceiveTimeout, TooLong
 from playrunner.ssh.limits import GREETING_BYTES, LINE_BYTES, limits
 from playrunner.ssh.pool import Pool
 from playrunner.ssh.replies import InvalidReply, Outstanding, Reply, SentRequest
+from playrunner.ssh.start_failure import did_not_start
 
 SEND_AT_BYTES = 1 << 14  # small frames travel together
-SHOWN_CHARACTERS = 300  # of a line in a message
-EXIT_SECONDS = 10.0  # a program that closed its output ends soon after
+FILE_BYTES = 1 << 20  # of a large file, read and sent at a time
 
 
 class Agent:
@@ -75,16 +73,34 @@ class Agent:
         if len(self._outgoing) >= SEND_AT_BYTES:
             self.flush()
 
+    def send_file(self, frame: dict[str, Any], path: Path, size: int) -> None:
+        """Send a file as a frame's body, read piece by piece: it may be larger than the memory."""
+        self.send({**frame, "body": size})
+        self.flush()
+        left = size
+        try:
+            with path.open("rb") as file:
+                while left and (data := file.read(min(left, FILE_BYTES))):
+                    self._send_now(data)
+                    left -= len(data)
+        except OSError as error:
+            raise HostUnreachable(f"{path} cannot be read any more: {error.strerror}") from None
+        if left:  # the agent waits for the rest, so the connection cannot be used any more
+            raise HostUnreachable(f"{path} became shorter while it was sent; run again")
+
     def flush(self) -> None:
         if self._outgoing:
             data, self._outgoing = bytes(self._outgoing), bytearray()
-            try:
-                self._channel.send(data, self._limits.silent_seconds)
-            except TimeoutError:
-                raise self._silence() from None
-            except (OSError, EOFError, ValueError) as error:
-                self.expect_start()  # raises the reason if the agent never started
-                raise ConnectionLost(str(error)) from None
+            self._send_now(data)
+
+    def _send_now(self, data: bytes) -> None:
+        try:
+            self._channel.send(data, self._limits.silent_seconds)
+        except TimeoutError:
+            raise self._silence() from None
+        except (OSError, EOFError, ValueError) as error:
+            self.expect_start()  # raises the reason if the agent never started
+            raise ConnectionLost(str(error)) from None
 
     def receive(self) -> Reply:
         """Wait for the next reply and check it; a host that sends anything else is unreachable."""
@@ -114,7 +130,7 @@ class Agent:
                 if greeting > GREETING_BYTES:
                     raise TooLong(f"a greeting of more than {GREETING_BYTES} bytes")
         except ConnectionLost:
-            raise _did_not_start(self.key, self._channel) from None
+            raise did_not_start(self.key, self._channel) from None
         except TooLong as problem:
             raise HostUnreachable(
                 f"{self.key.target.name}: the agent did not start: {problem}"
@@ -246,38 +262,5 @@ def _start(key: AgentKey, pool: Pool) -> Agent:
         settings = json.dumps(limits().for_agent()).encode() + b"\n"
         channel.send(b"".join((*agent_code(), settings)), limits().silent_seconds)
     except (OSError, EOFError, ValueError):
-        raise _did_not_start(key, channel) from None
+        raise did_not_start(key, channel) from None
     return agent
-
-
-def _did_not_start(key: AgentKey, channel: Channel) -> Exception:
-    status = channel.status(EXIT_SECONDS)
-    stderr = channel.stderr_text().strip()
-    host = key.target.name
-    if key.become and status != NO_PYTHON:
-        hint = (
-            "permit it without a password (nopass): doas asks for one only at a terminal"
-            if key.become.method == "doas"
-            else "check the password"
-            if key.become.password
-            else "set PLAYRUNNER_BECOME_PASSWORD, or use --ask-become-pass, if it needs a password"
-        )
-        return StepFailed(
-            f"{host}: {key.become.method} to {key.become.user} was refused: {last_lines(stderr)};"
-            f" {hint}"
-        )
-    if status == NO_PYTHON:
-        python = key.target.python or "python3"
-        return NoInterpreter(
-            f'{host} has no {python}; install it ("{program()} run {host} --module raw --args ..."'
-            " works without it), or set ansible_python_interpreter",
-            python,
-        )
-    return HostUnreachable(
-        f"{host}: the agent did not start (status {status}): {last_lines(stderr)}"
-    )
-
-
-def last_lines(text: str) -> str:
-    lines = [line.strip()[:SHOWN_CHARACTERS] for line in text.splitlines() if line.strip()]
-    return "; ".join(lines[-3:]) or "no error output"

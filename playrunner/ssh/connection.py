@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import paramiko
 
 READ_BYTES = 1 << 16
+SEND_BYTES = 1 << 18
 STDERR_BYTES = 1 << 24  # kept of standard error; more than `raw` returns
 LOOK_SECONDS = 2.0  # between two reads of standard error while a program is silent
 STILL_RUNNING = -1
@@ -60,15 +61,16 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
 
-def connect(target: Target) -> Connection:
-    """An open connection, or HostUnreachable with what to do about it."""
+def connect(target: Target, jump: Callable[[Target], Ssh] | None = None) -> Connection:
+    """An open connection, or HostUnreachable with what to do about it; `jump` gives the open
+    connection of a jump host, which others use as well."""
     if target.kind == "local":
         return Local(target)
     if target.container:
         from playrunner.ssh.container_connection import open_container
 
         return open_container(target)
-    return Ssh(target)
+    return Ssh(target, jump)
 
 
 def read_all(channel: Channel, most: int) -> tuple[bytes, int]:
@@ -137,13 +139,13 @@ class LocalChannel:
         while view:
             written = self._process.stdin.write(view)
             if written is None:  # the pipe is full
-                _wait_for(self._writable, seconds)
+                wait_for(self._writable, seconds)
             else:
                 view = view[written:]
 
     def receive(self, seconds: float | None = None) -> bytes:
         assert self._process.stdout
-        _wait_for(self._readable, seconds)
+        wait_for(self._readable, seconds)
         return self._process.stdout.read(READ_BYTES) or b""
 
     def stderr_text(self) -> str:
@@ -174,9 +176,13 @@ class LocalChannel:
 class Ssh:
     """An SSH connection by Fabric, with the host's key verified at every hop."""
 
-    def __init__(self, target: Target) -> None:
-        self.target = target
-        self._fabric = open_session(target)
+    def __init__(self, target: Target, jump: Callable[[Target], Ssh] | None = None) -> None:
+        self.target, self._jump = target, jump
+        self._fabric = open_session(target, (lambda via: jump(via)._fabric) if jump else None)
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._fabric.is_connected)
 
     def start(self, command: str) -> Channel:
         import paramiko
@@ -196,7 +202,7 @@ class Ssh:
         except paramiko.ChannelException:
             # The server allows so many sessions on one connection (MaxSessions); another connection
             # has room again.
-            return Ssh(self.target).start(command)
+            return Ssh(self.target, self._jump).start(command)
         except broken() as error:
             raise HostUnreachable(
                 f"{described(self.target)}: the connection broke: {reason(error)}"
@@ -228,22 +234,24 @@ class SshChannel:
     """A program run over SSH; it holds a reference to its connection."""
 
     def __init__(self, session: paramiko.Channel, connection: Ssh) -> None:
-        self._session, self._connection = session, connection
+        self.session, self._connection = session, connection
         self._stderr = bytearray()
 
     def send(self, data: bytes, seconds: float | None = None) -> None:
-        self._session.settimeout(seconds)
-        self._session.sendall(data)
+        self.session.settimeout(seconds)
+        # Paramiko copies all that is left after each packet of 32 KiB: with pieces, little is
+        for start in range(0, len(data), SEND_BYTES):
+            self.session.sendall(data[start : start + SEND_BYTES])
 
     def receive(self, seconds: float | None = None) -> bytes:
         if seconds is None:
-            self._session.settimeout(None)
-            return self._session.recv(READ_BYTES)
+            self.session.settimeout(None)
+            return self.session.recv(READ_BYTES)
         deadline = time.monotonic() + seconds
         while True:
-            self._session.settimeout(min(LOOK_SECONDS, seconds))
+            self.session.settimeout(min(LOOK_SECONDS, seconds))
             try:
-                return self._session.recv(READ_BYTES)
+                return self.session.recv(READ_BYTES)
             except TimeoutError:
                 # Both streams share a window: one that is not read stops the other
                 self._read_stderr()
@@ -255,21 +263,21 @@ class SshChannel:
         return self._stderr.decode(errors="replace")
 
     def status(self, seconds: float | None = None) -> int:
-        if not self._session.status_event.wait(seconds):
+        if not self.session.status_event.wait(seconds):
             return STILL_RUNNING
-        return self._session.recv_exit_status()
+        return self.session.recv_exit_status()
 
     def close(self) -> None:
         with _ignoring_errors():
-            self._session.close()
+            self.session.close()
 
     def _read_stderr(self) -> None:
-        while self._session.recv_stderr_ready():
-            self._stderr += self._session.recv_stderr(READ_BYTES)
+        while self.session.recv_stderr_ready():
+            self._stderr += self.session.recv_stderr(READ_BYTES)
             del self._stderr[:-STDERR_BYTES]
 
 
-def _wait_for(poll: select.poll, seconds: float | None) -> None:
+def wait_for(poll: select.poll, seconds: float | None) -> None:
     if not poll.poll(None if seconds is None else seconds * 1000):
         raise TimeoutError
 

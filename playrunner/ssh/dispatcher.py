@@ -12,9 +12,10 @@ from playrunner.errors import HostUnreachable, PlayrunnerError
 from playrunner.hostside.module import Action
 from playrunner.playbook import module_index
 from playrunner.ssh.agent_code import AgentKey
-from playrunner.ssh.agents import Agent, Agents, last_lines
+from playrunner.ssh.agents import Agent, Agents
 from playrunner.ssh.file_uploads import FileUploads
 from playrunner.ssh.frames import ConnectionLost
+from playrunner.ssh.start_failure import last_lines
 
 LOST = (
     "the connection was lost while this step may have been running; it is not repeated,"
@@ -133,8 +134,11 @@ class AgentDispatcher:
         if agent_request is None:
             return  # the request was dropped after a failure
         if reply.kind == "need":
-            packed, data = self._uploads.packed(reply.text)
-            agent.send({"op": "blob", "sha1": reply.text, "packed": packed}, data)
+            if large := self._uploads.large_file(reply.text):
+                agent.send_file({"op": "blob", "sha1": reply.text, "packed": False}, *large)
+            else:
+                packed, data = self._uploads.packed(reply.text)
+                agent.send({"op": "blob", "sha1": reply.text, "packed": packed}, data)
         elif reply.kind == "out":
             # Nothing of a hidden step (no_log) is shown, whatever its host sends
             if agent_request.request.get("live", True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 import zlib
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from playrunner.text.written import DecryptedText
 from playrunner.vault.envelope import is_encrypted
 
 INLINE_BYTES = 4096  # a file this small travels with its step; asking for it would cost more
+# A file larger than this is read piece by piece for each host, and never held whole
+LARGE_BYTES = 16 << 20
 
 
 class FileUploads:
@@ -25,6 +28,7 @@ class FileUploads:
         # And whether the file is decrypted with vault
         self._paths: dict[str, tuple[Path, bool]] = {}
         self._packed: dict[str, tuple[bool, bytes]] = {}
+        self._large: dict[str, tuple[Path, int]] = {}
 
     def of(
         self,
@@ -56,6 +60,11 @@ class FileUploads:
             if sha1 not in self._packed:
                 self._packed[sha1] = (False, data) if packed else (True, zlib.compress(data, 1))
         return {"sha1": sha1, "size": len(data)}
+
+    def large_file(self, sha1: str) -> tuple[Path, int] | None:
+        """The path and size of a file that is too large to be held in memory."""
+        with self._lock:
+            return self._large.get(sha1)
 
     def packed(self, sha1: str) -> tuple[bool, bytes]:
         """The bytes of a file, and whether they are compressed."""
@@ -90,6 +99,13 @@ class FileUploads:
             raise BadInput(f"{path} cannot be read: {error.strerror}") from None
 
     def _describe(self, path: Path, mode: int, encrypted: bool) -> dict[str, Any]:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > LARGE_BYTES and (encrypted or not is_encrypted(file.read(INLINE_BYTES))):
+                file.seek(0)
+                sha1 = hashlib.file_digest(file, "sha1").hexdigest()
+                self._large[sha1] = path, size
+                return {"sha1": sha1, "size": size, "mode": f"{mode & 0o7777:04o}"}
         data = path.read_bytes()
         is_secret = not encrypted and is_encrypted(data)
         if is_secret:

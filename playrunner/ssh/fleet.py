@@ -10,12 +10,12 @@ from typing import Any
 from playrunner.errors import PlayrunnerError
 from playrunner.inventory import patterns
 from playrunner.inventory.inventory import Inventory
-from playrunner.ssh import session
 from playrunner.ssh.agent_code import AgentKey
 from playrunner.ssh.agents import Agents
 from playrunner.ssh.connection import Channel
 from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.ssh.file_uploads import FileUploads
+from playrunner.ssh.keep_setting import keep_seconds
 from playrunner.ssh.open_files import make_room
 from playrunner.ssh.pool import Pool
 from playrunner.ssh.targets import Target, target_of
@@ -34,7 +34,7 @@ class Fleet:
 
     def __init__(self, inventory: Inventory, extra: Mapping[str, Any] | None = None) -> None:
         self.inventory = inventory
-        self.agents = Agents(Pool())
+        self.agents = Agents(Pool(keep=keep_seconds()))
         self._run_vars = RunVariables(
             inventory,
             default_templar,
@@ -66,7 +66,7 @@ class Fleet:
         hosts = list(hosts)
         if not hosts:
             return {}
-        session.prepare()
+        self.agents.pool.prepare()
         with ThreadPoolExecutor(make_room(len(hosts), min(MOST_AT_ONCE, len(hosts)))) as pool:
             answers = pool.map(lambda host: self._ask(host, module, arguments(host)), hosts)
             return dict(zip(hosts, answers, strict=True))

@@ -16,7 +16,7 @@ STARTING_FILES = 8  # of a host that is being connected: both ends of each pipe,
 def make_room(hosts: int, forks: int) -> int:
     """How many hosts may be worked on at once, at most `forks`; raises the soft limit as needed.
 
-    If it is fewer than `forks`, connections must also be closed as soon as a host is done.
+    Unless `all_fit` afterwards, connections must also be closed as soon as a host is done.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = files_for(hosts, forks)
@@ -36,6 +36,12 @@ def make_room(hosts: int, forks: int) -> int:
             f' "ulimit -n {needed}"'
         )
     return min(fitting, forks)
+
+
+def all_fit(hosts: int, forks: int) -> bool:
+    """Whether the connections of all hosts may stay open until the end of the run."""
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return soft == resource.RLIM_INFINITY or soft >= files_for(hosts, forks)
 
 
 def files_for(hosts: int, forks: int) -> int:

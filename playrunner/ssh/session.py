@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import socket
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from playrunner.errors import HostUnreachable
 from playrunner.ssh.keys import hostkeys
 from playrunner.ssh.keys.host_key_check import check
 from playrunner.ssh.keys.private_keys import key_options, locked_key_remedy
+from playrunner.ssh.opening import ServerBusy, closed_unread, opened_in_turn
 from playrunner.ssh.proxy_command import ProxySocket
 from playrunner.ssh.targets import Target
 
@@ -20,7 +22,10 @@ if TYPE_CHECKING:
     import paramiko
 
 READ_AHEAD_BYTES = 1 << 14
-WAKE_SECONDS = 0.5  # how often a transport looks whether a keep-alive is due
+WAKE_SECONDS = 0.5  # how often a transport looks whether its handshake took too long
+# And once it is open, whether a keep-alive is due. A thousand idle connections that look twice a
+# second take a fifth of a core, and the interpreter from the threads that work.
+WAKES_PER_KEEP_ALIVE = 3
 _QUICKACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 # It logs the traceback of what ends a connection, which is reported here as one line.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -43,23 +48,33 @@ def broken(*others: type[Exception]) -> tuple[type[Exception], ...]:
     return (paramiko.SSHException, OSError, EOFError, InvalidTag, *others)
 
 
-def open_session(target: Target) -> fabric.Connection:
-    """A session with a host through all its jump hosts; HostUnreachable says what to do."""
+def open_session(
+    target: Target, jump: Callable[[Target], fabric.Connection] | None = None
+) -> fabric.Connection:
+    """A session with a host through all its jump hosts; HostUnreachable says what to do.
+
+    `jump` gives the session of a jump host that others share; without it, one is opened.
+    """
+    gateway = (jump or open_session)(target.via) if target.via else None
+    return opened_in_turn(
+        (target.via, target.address, target.port), lambda: _opened(target, gateway)
+    )
+
+
+def _opened(target: Target, gateway: fabric.Connection | None) -> fabric.Connection:
     import fabric
     import paramiko
 
-    gateway = open_session(target.via) if target.via else None
+    began = time.monotonic()
     options: dict[str, Any] = {}
     try:
         options = {**_authentication(target), "transport_factory": _transport(target)}
-        if not gateway:
-            options["sock"] = _socket(target)
+        options["sock"] = _through(gateway, target) if gateway else _socket(target)
         made = fabric.Connection(
             target.address,
             user=target.user,
             port=target.port,
             config=_fabric_config(),
-            gateway=gateway,
             connect_timeout=target.connect_seconds,
             connect_kwargs=options,
         )
@@ -75,9 +90,18 @@ def open_session(target: Target) -> fabric.Connection:
         why = _why(error, options.get("sock"))
         if isinstance(error, paramiko.SSHException) and "authentication methods" in why:
             why += locked_key_remedy(target.keys)
-        raise HostUnreachable(f"{described(target)}: {why}") from None
+        why = f"{described(target)}: {why}"
+        raise (
+            ServerBusy(why)
+            if closed_unread(error, time.monotonic() - began, why)
+            else HostUnreachable(why)
+        ) from None
     # Unanswered keep-alives break the connection; without them a lost host is waited for forever.
     made.transport.set_keepalive(target.alive_seconds)
+    if target.alive_seconds and not isinstance(made.transport.sock, ProxySocket):
+        made.transport.sock.settimeout(
+            max(WAKE_SECONDS, target.alive_seconds / WAKES_PER_KEEP_ALIVE)
+        )
     return made
 
 
@@ -107,6 +131,14 @@ class _PromptSocket(socket.socket):
         except OSError:
             pass  # it is not connected any more
         super().close()
+
+
+def _through(gateway: fabric.Connection, target: Target) -> paramiko.Channel:
+    """A connection from the jump host to the host; all hosts behind it share its session."""
+    channel: paramiko.Channel = gateway.transport.open_channel(
+        "direct-tcpip", (target.address, target.port), ("", 0), timeout=target.connect_seconds
+    )
+    return channel
 
 
 def _socket(target: Target) -> socket.socket:
@@ -163,7 +195,7 @@ def _transport(target: Target) -> Callable[..., paramiko.Transport]:
             offered, key=lambda name: preferred.index(name) if name in preferred else len(preferred)
         )
         security.ciphers = sorted(security.ciphers, key=lambda name: "-gcm@" not in name)
-        if isinstance(made.sock, _PromptSocket):
+        if not isinstance(made.sock, ProxySocket):  # whose end a waiting reader does not see
             made.sock.settimeout(WAKE_SECONDS)  # not ten times a second for each host
         return made
 

@@ -8,6 +8,7 @@ import pytest
 
 from playrunner.errors import BadInput
 from playrunner.record.ledger import KEPT_RUNS, Ledger
+from playrunner.record.past_runs import Unreadable, runs
 from playrunner.results import Recap
 
 
@@ -43,3 +44,23 @@ def test_a_setting_that_is_no_number_is_refused_before_anything_is_recorded(
     with pytest.raises(BadInput, match="PLAYRUNNER_KEPT_RUNS"):
         Ledger("play site.yaml", tmp_path)
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_record_of_version_0_1_is_read_and_one_of_a_newer_version_is_left_out(
+    tmp_path: Path,
+) -> None:
+    old = tmp_path / "runs" / "20250101-000000-abcdef"
+    old.mkdir(parents=True)
+    started = '{"at": 1735689600.0, "event": "run", "command": "play site.yaml", "pid": 7}\n'
+    (old / "events.jsonl").write_text(started)
+    (old / "recap.json").write_text(
+        '{"run_id": "20250101-000000-abcdef", "exit_code": 2, "seconds": 3.5,'
+        ' "recap": {"web1": {"ok": 1, "failed": 1}}}'
+    )
+    newer = tmp_path / "runs" / "20990101-000000-abcdef"
+    newer.mkdir()
+    (newer / "events.jsonl").write_text(started.replace('"pid": 7', '"pid": 7, "format": 99'))
+    unreadable = Unreadable()
+    newest, oldest = runs(tmp_path, unreadable)
+    assert (oldest.command, oldest.recap["exit_code"]) == ("play site.yaml", 2)
+    assert newest.command == "" and "newer playrunner" in unreadable.warning()

@@ -1,0 +1,242 @@
+"""The holder of connections: `python -m playrunner.ssh.kept.holder SOCKET`.
+
+Commands of the same user ask it to start programs on hosts. It opens connections as a command
+itself would, with the same checks of host keys, keeps them for the time the command names, and
+ends with the last of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from playrunner.errors import HostUnreachable, PlayrunnerError
+from playrunner.ssh import session
+from playrunner.ssh.connection import READ_BYTES, SshChannel
+from playrunner.ssh.kept.protocol import (
+    FAILED,
+    LOST,
+    OUTPUT,
+    STARTED,
+    STATUS,
+    STDERR,
+    is_same_user,
+    read_request,
+    send_frame,
+    target_from,
+)
+from playrunner.ssh.open_files import make_room
+from playrunner.ssh.pool import Pool
+from playrunner.ssh.targets import Target
+
+LOOK_SECONDS = 1.0
+FIRST_SECONDS = 30.0  # a holder that nobody asked for anything ends
+STATUS_SECONDS = 10.0
+MOST_CONNECTIONS = 2000
+
+
+@dataclass
+class Use:
+    """How much a connection is used, and until when it is kept."""
+
+    target: Target
+    opened: float
+    until: float
+    channels: int = 0
+
+    def shown(self) -> dict[str, Any]:
+        target = self.target
+        return {
+            "host": target.name,
+            "address": f"{target.user}@{target.address}:{target.port}",
+            "via": target.via.name if target.via else "",
+            "opened": round(self.opened),
+            "in_use": self.channels,
+            "seconds_left": round(max(0.0, self.until - time.monotonic())),
+        }
+
+
+class Holder:
+    """Open connections, and the programs that commands run over them."""
+
+    def __init__(self) -> None:
+        self._pool = Pool(warns=False)
+        self._lock = threading.Lock()
+        self._uses: dict[Target, Use] = {}
+        self._ends = time.monotonic() + FIRST_SECONDS
+
+    def serve(self, listener: socket.socket) -> None:
+        listener.settimeout(LOOK_SECONDS)
+        while not self._is_over():
+            try:
+                peer, _ = listener.accept()
+            except TimeoutError:
+                continue
+            if is_same_user(peer):
+                peer.settimeout(None)
+                threading.Thread(target=self._answer, args=(peer,), daemon=True).start()
+            else:
+                peer.close()
+
+    def close(self) -> None:
+        self._pool.close()
+
+    def _is_over(self) -> bool:
+        now = time.monotonic()
+        with self._lock:
+            over = [use for use in self._uses.values() if not use.channels and use.until <= now]
+            for use in over:
+                del self._uses[use.target]
+            ended = not self._uses and now > self._ends
+        for use in over:
+            self._pool.drop(use.target)
+        return ended
+
+    def _answer(self, peer: socket.socket) -> None:
+        with peer:
+            try:
+                request = read_request(peer)
+                if request["op"] == "start":
+                    self._start(peer, request)
+                elif request["op"] == "drop":
+                    self._pool.drop(target_from(request["target"]))
+                    send_frame(peer, STARTED)
+                else:
+                    listed = self._list() if request["op"] == "list" else self._close_idle()
+                    send_frame(peer, OUTPUT, json.dumps(listed).encode())
+            except (OSError, EOFError, ValueError, KeyError, TypeError):
+                pass  # the command has ended, or is none of ours
+
+    def _start(self, peer: socket.socket, request: dict[str, Any]) -> None:
+        target = target_from(request["target"])
+        if request.get("agent"):  # the user's ssh agent may have another socket by now
+            os.environ["SSH_AUTH_SOCK"] = str(request["agent"])
+        use = self._use(target, float(request["keep"]))
+        try:
+            try:
+                channel = self._started(target, str(request["command"]))
+            except PlayrunnerError as error:
+                send_frame(peer, FAILED, str(error).encode())
+                return
+            send_frame(peer, STARTED)
+            threading.Thread(target=_feed, args=(peer, channel), daemon=True).start()
+            _relay(channel, peer)
+        finally:
+            with self._lock:
+                use.channels -= 1
+                use.until = self._ends = time.monotonic() + float(request["keep"])
+
+    def _use(self, target: Target, keep: float) -> Use:
+        now = time.monotonic()
+        with self._lock:
+            use = self._uses.get(target)
+            if use is None:
+                use = self._uses[target] = Use(target, time.time(), now + keep)
+            use.channels += 1
+            make_room(len(self._uses), MOST_CONNECTIONS)
+            return use
+
+    def _started(self, target: Target, command: str) -> SshChannel:
+        """Start a program; a connection that broke while nobody used it is opened again."""
+        connection = self._pool.get(target)
+        try:
+            channel = connection.start(command)
+        except HostUnreachable:
+            self._pool.drop(target, connection)
+            channel = self._pool.get(target).start(command)
+        assert isinstance(channel, SshChannel)
+        return channel
+
+    def _list(self) -> list[dict[str, Any]]:
+        with self._lock:
+            return [use.shown() for use in self._uses.values()]
+
+    def _close_idle(self) -> list[dict[str, Any]]:
+        """Close the connections that no command uses at this moment, and list them."""
+        with self._lock:
+            idle = [use for use in self._uses.values() if not use.channels]
+            for use in idle:
+                del self._uses[use.target]
+            self._ends = 0.0
+        for use in idle:
+            self._pool.drop(use.target)
+        return [use.shown() for use in idle]
+
+
+def _feed(peer: socket.socket, channel: SshChannel) -> None:
+    """Pass a command's bytes to its program; when the command ends, so does the program."""
+    try:
+        while data := peer.recv(1 << 16):
+            channel.send(data)
+    except (OSError, EOFError, ValueError):
+        pass
+    channel.close()
+
+
+def _relay(channel: SshChannel, peer: socket.socket) -> None:
+    """Pass a program's output and standard error on, then its exit status."""
+    sending = threading.Lock()
+
+    def send(letter: int, data: bytes) -> None:
+        with sending:
+            send_frame(peer, letter, data)
+
+    def relay_stderr() -> None:
+        try:
+            while data := channel.session.recv_stderr(READ_BYTES):
+                send(STDERR, data)
+        except (OSError, EOFError):
+            pass  # said by the other thread
+
+    errors = threading.Thread(target=relay_stderr, daemon=True)
+    try:
+        errors.start()
+        while data := channel.receive():
+            send(OUTPUT, data)
+        if not channel.session.status_event.wait(STATUS_SECONDS):
+            send(LOST, b"")
+            return
+        errors.join(STATUS_SECONDS)
+        send(STATUS, str(channel.status(0)).encode())
+    except (OSError, EOFError, ValueError):
+        pass  # the command has ended
+    finally:
+        channel.close()
+
+
+def main() -> int:
+    path = sys.argv[1]
+    session.prepare()
+    listener = socket.socket(socket.AF_UNIX)
+    os.umask(0o177)
+    try:
+        os.unlink(path)  # of a holder that was killed: the caller holds the lock
+    except FileNotFoundError:
+        pass
+    listener.bind(path)
+    os.umask(0o077)
+    listener.listen(1024)
+    os.close(1)  # the command that started it waits for this
+    os.open(os.devnull, os.O_WRONLY)
+    holder = Holder()
+    inode = os.stat(path).st_ino
+    try:
+        holder.serve(listener)
+    finally:
+        try:
+            if os.stat(path).st_ino == inode:
+                os.unlink(path)
+        except FileNotFoundError:
+            pass
+        holder.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
