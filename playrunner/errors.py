@@ -41,6 +41,10 @@ class BadInput(PlayrunnerError):
         super().__init__(f"{_in_one_line(str(place))}: {self.message}" if place else self.message)
 
 
+class MissingRole(BadInput):
+    """A role that is in none of the folders where roles are looked for."""
+
+
 class NotDecrypted(BadInput):
     """A text encrypted with vault that no given password decrypts."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.config.ansible_config import ansible_config
-from playrunner.errors import BadArgument, BadInput, Place
+from playrunner.errors import BadArgument, BadInput, MissingRole, Place
 from playrunner.model import Block, Keywords, Node, Step
 from playrunner.playbook import arguments, module_index
 from playrunner.playbook import keywords as task_keywords
@@ -105,7 +105,9 @@ def _load_step(task: Located, word: str, module: str, around: Surroundings) -> S
         if include:
             _look_inside(module, values, place, around)
     except BadInput as error:
-        if not _may_be_meant(task, inherited, around, include):
+        # An included role may be installed by a step before it
+        late = include and isinstance(error, MissingRole)
+        if not late and not _may_be_meant(task, inherited, around, include):
             raise
         problem = error
     if "local_action" in task:
