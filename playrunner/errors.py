@@ -41,8 +41,8 @@ class BadInput(PlayrunnerError):
         super().__init__(f"{_in_one_line(str(place))}: {self.message}" if place else self.message)
 
 
-class MissingRole(BadInput):
-    """A role that is in none of the folders where roles are looked for."""
+class NotInstalled(BadInput):
+    """A role or collection that is in none of the folders where they are looked for."""
 
 
 class NotDecrypted(BadInput):

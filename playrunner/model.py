@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.errors import Place
-from playrunner.text.written import TemplateText, is_template
+from playrunner.text.written import InheritingText, TemplateText, is_template
 
 # The position of a step in its play; steps of an include have positions below the include's
 Position = tuple[int, ...]
@@ -65,6 +65,9 @@ class Keywords:
         merged = {
             name: getattr(outer, name) for name, value in self.__dict__.items() if value is None
         }
+        for name, value in self.__dict__.items():
+            if is_template(value) and "omit" in value and getattr(outer, name) is not None:
+                merged[name] = InheritingText(value, getattr(outer, name))
         return replace(
             self,
             **merged,

@@ -10,7 +10,7 @@ from typing import Any
 
 from playrunner import project
 from playrunner.config.ansible_config import ansible_config
-from playrunner.errors import BadInput, MissingRole, Place
+from playrunner.errors import BadInput, NotInstalled, Place
 from playrunner.model import Keywords, Node, Role
 from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.load_scope import rendered_at_load
@@ -75,7 +75,7 @@ def find_role(
         }
     )
     looked_in = f"looked in {', '.join(dict.fromkeys(map(str, folders)))}"
-    raise MissingRole(f'there is no role "{name}"{did_you_mean(name, names, looked_in)}', place)
+    raise NotInstalled(f'there is no role "{name}"{did_you_mean(name, names, looked_in)}', place)
 
 
 def load_role(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.config.ansible_config import ansible_config
-from playrunner.errors import BadArgument, BadInput, MissingRole, Place
+from playrunner.errors import BadArgument, BadInput, NotInstalled, Place
 from playrunner.model import Block, Keywords, Node, Step
 from playrunner.playbook import arguments, module_index
 from playrunner.playbook import keywords as task_keywords
@@ -105,8 +105,8 @@ def _load_step(task: Located, word: str, module: str, around: Surroundings) -> S
         if include:
             _look_inside(module, values, place, around)
     except BadInput as error:
-        # An included role may be installed by a step before it
-        late = include and isinstance(error, MissingRole)
+        # What an include needs may be installed by a step before it
+        late = include and isinstance(error, NotInstalled)
         if not late and not _may_be_meant(task, inherited, around, include):
             raise
         problem = error
@@ -197,7 +197,7 @@ def _register(task: Located) -> str | None:
     if name is None:
         return None
     if not isinstance(name, str) or not name.isidentifier():
-        raise BadInput(f"register needs a variable name, not {name!r}", task.place("register"))
+        raise BadInput(f"Invalid variable name in 'register': {name!r}", task.place("register"))
     return name
 
 

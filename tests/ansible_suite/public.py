@@ -1,8 +1,8 @@
 """Public playbooks that both programs load: `python -m tests.ansible_suite.public CHECKOUT...`.
 
-Every playbook of the given checkouts is loaded with `ansible-playbook --syntax-check`; those that it
-accepts are loaded with `playrunner-playbook --syntax-check` in the same folder and environment. A
-checkout of a single role gets a playbook of its own. Prints a table and the reason of each refusal.
+Every playbook of the given checkouts is loaded with `ansible-playbook --syntax-check`; those that
+it accepts are loaded with `playrunner-playbook --syntax-check` in the same setting. A checkout of a
+single role gets a playbook of its own. Prints a table and the reason of each refusal.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _playbooks(checkout: Path, made: Path) -> Iterator[Path]:
 
 def _is_playbook(path: Path) -> bool:
     try:
-        content: Any = yaml.load(path.read_text(), _Loader)  # noqa: S506
+        content: Any = yaml.load(path.read_text(), _Loader)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError):
         return False
     return (

@@ -25,7 +25,8 @@ class CallbackModule(CallbackBase):
     def v2_runner_on_skipped(self, result): self._note('skipped', result._task.get_name())
     def v2_runner_on_failed(self, result, ignore_errors=False):
         self._note('failed', result._result['msg'], ignore_errors)
-    def v2_runner_on_async_poll(self, result): self._note('poll', 'ansible_job_id' in result._result)
+    def v2_runner_on_async_poll(self, result):
+        self._note('poll', 'ansible_job_id' in result._result)
     def v2_runner_on_async_ok(self, result): self._note('async ok')
     def v2_runner_on_async_failed(self, result): self._note('async failed')
     def v2_runner_item_on_ok(self, result): self._note('item', result._result['item'])
