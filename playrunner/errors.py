@@ -41,6 +41,10 @@ class BadInput(PlayrunnerError):
         super().__init__(f"{_in_one_line(str(place))}: {self.message}" if place else self.message)
 
 
+class BadOption(BadInput):
+    """A value of the command line, or a file it names, that cannot be used."""
+
+
 class NotInstalled(BadInput):
     """A role or collection that is in none of the folders where they are looked for."""
 
