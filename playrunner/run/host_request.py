@@ -12,6 +12,7 @@ from playrunner.inventory.inventory import LOCALHOST_NAMES
 from playrunner.model import Step
 from playrunner.playbook import arguments, external_modules, keyword_values, module_index
 from playrunner.run.external.external_request import external_arguments
+from playrunner.run.gathering import refuse_other_modules
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.manager_variables import MANAGER_VARIABLES, take_manager
 from playrunner.run.rendered_arguments import rendered_arguments
@@ -88,6 +89,7 @@ class HostRequests:
                 and step.retries is None
             ),
         }
+        refuse_other_modules(step, scope)
         if self.checks(step, scope):
             request["check"] = True
         diff = rendered_keyword(keywords.diff, scope)

@@ -79,3 +79,12 @@ def test_steps_that_may_never_be_reached_are_warned_about_and_not_refused(stage:
     assert done.result("node1", "made_later : of the role")["status"] == "ok"
     assert done.result("node1", "end")["status"] == "ok"
     assert "warning: " in done.text and 'there is no role "not_there"' in done.text
+
+
+def test_fact_modules_that_do_not_run_are_named(stage: Stage) -> None:
+    done = stage.play("""
+- hosts: node1
+  vars: {ansible_facts_modules: [setup, service_facts]}
+""")
+    assert done.code == 2
+    assert "make service_facts a task of its own" in done.text
