@@ -24,6 +24,7 @@ from playrunner.playbook.step_arguments import (
 from playrunner.playbook.surroundings import Surroundings
 from playrunner.playbook.task_module import ACTIONS, action_words, module_of_task, raw_arguments
 from playrunner.text.documents import Located, read_yaml
+from playrunner.text.variable_names import is_variable_name
 from playrunner.text.written import written
 
 IMPORTS = ("import_tasks", "import_role")
@@ -196,9 +197,9 @@ def _register(task: Located) -> str | None:
     name = task.get("register")
     if name is None:
         return None
-    if not isinstance(name, str) or not name.isidentifier():
+    if not is_variable_name(name):
         raise BadInput(f"Invalid variable name in 'register': {name!r}", task.place("register"))
-    return name
+    return str(name)
 
 
 def _import(
