@@ -6,7 +6,6 @@ _INSIDE = "looks into ansible-core: `ansible._protomatter` and its tags"
 REASONS = {
     "assert": "see values-are-bound: braces in a condition bind a value",
     "async": "`parallel` of gather_facts; ansible_facts_modules is refused by name",
-    "async_fail": "an action plugin of its own that breaks async_status",
     "become_su": "prompts in other languages: su_prompts is not read",
     "connection_remote_is_local": "connection plugins are not loaded",
     "filter_encryption": _INSIDE,
