@@ -42,6 +42,14 @@ class BadInput(PlayrunnerError):
         super().__init__(f"{_in_one_line(str(place))}: {self.message}" if place else self.message)
 
 
+class BadOption(BadInput):
+    """A value of the command line, or a file it names, that cannot be used."""
+
+
+class NotInstalled(BadInput):
+    """A role or collection that is in none of the folders where they are looked for."""
+
+
 class NotDecrypted(BadInput):
     """A text encrypted with vault that no given password decrypts."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from playrunner.errors import Place
 from playrunner.frozen import frozen
-from playrunner.text.written import TemplateText, is_template
+from playrunner.text.written import InheritingText, TemplateText, is_template
 
 # The position of a step in its play; steps of an include have positions below the include's
 Position = tuple[int, ...]
@@ -66,6 +66,9 @@ class Keywords:
         merged = {
             name: getattr(outer, name) for name, value in self.__dict__.items() if value is None
         }
+        for name, value in self.__dict__.items():
+            if is_template(value) and "omit" in value and getattr(outer, name) is not None:
+                merged[name] = InheritingText(value, getattr(outer, name))
         return replace(
             self,
             **merged,

@@ -44,6 +44,7 @@ class Result:
     delegated_to: str = ""
     play: int = 0
     weight: int = 1  # how often it counts in the recap
+    polls: tuple[Mapping[str, Any], ...] = ()  # states of its jobs (async), the last ones final
 
     @property
     def changed(self) -> bool:

@@ -82,6 +82,8 @@ class AnsibleReport(Report):
             self._print_banner(f"{'RUNNING HANDLER' if handler else 'TASK'} [{result.step}]")
             if self.options.verbose > 1:
                 self.terminal.line(f"task path: {os.path.abspath(str(result.place))}")
+        for state in result.polls:
+            self.terminal.line(Painted(_poll_line(result.host, state), "skipped"))
         if result.module in _INCLUDES and result.status == "ok":
             self._print_include(result)
             return
@@ -171,6 +173,13 @@ class AnsibleReport(Report):
             ensure_ascii=False,
             default=str,
         )
+
+
+def _poll_line(host: str, state: Mapping[str, Any]) -> str:
+    job = state.get("ansible_job_id")
+    if not state.get("finished"):
+        return f"ASYNC POLL on {host}: jid={job} started=1 finished=0"
+    return f"ASYNC {'FAILED' if state.get('failed') else 'OK'} on {host}: jid={job}"
 
 
 def print_ansible_error(error: Exception) -> None:

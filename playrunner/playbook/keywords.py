@@ -76,7 +76,10 @@ def refuse_unknown(entry: Located, keywords: frozenset[str], what: str) -> None:
             raise BadInput(f'"{word}" is not supported: {REFUSED[word]}', entry.place(word))
         if word not in keywords and not str(word).startswith("with_"):
             hint = did_you_mean(word, keywords)
-            raise BadInput(f'{what} has no keyword "{word}"{hint}', entry.place(word))
+            kind = what.rpartition(" ")[2].capitalize()
+            raise BadInput(
+                f"{word!r} is not a valid attribute for a {kind}{hint}", entry.place(word)
+            )
 
 
 def read_keywords(entry: Located) -> Keywords:

@@ -107,6 +107,7 @@ def _imported(
 def _load_play(
     entry: Located, directory: Path, outer: Keywords, extra: Mapping[str, Any] | None = None
 ) -> Play:
+    entry = _with_remote_user(entry)
     plugin_folders.add_playbook(directory)
     for role in _list(entry, "roles"):
         add_plugins_of_role(role, entry.place("roles"), directory)
@@ -165,6 +166,17 @@ def _load_play(
         strategy=_choice(entry, "strategy", _STRATEGIES, around) or config.text("strategy", "free"),
         order=_choice(entry, "order", _ORDERS, around) or "inventory",
     )
+
+
+def _with_remote_user(entry: Located) -> Located:
+    """A play's `user` is an old name of remote_user."""
+    if "user" not in entry:
+        return entry
+    if "remote_user" in entry:
+        raise BadInput('"user" is an old name of "remote_user"; remove it', entry.place("user"))
+    entry.key_lines["remote_user"] = entry.key_lines.get("user", entry.line)
+    items = {"remote_user" if word == "user" else word: entry[word] for word in entry}
+    return entry.with_items(items)
 
 
 def _list(entry: Located, word: str) -> list[Any]:

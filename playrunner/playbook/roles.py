@@ -10,7 +10,7 @@ from typing import Any
 
 from playrunner import project
 from playrunner.config.ansible_config import ansible_config
-from playrunner.errors import BadInput, Place
+from playrunner.errors import BadInput, NotInstalled, Place
 from playrunner.model import Keywords, Node, Role
 from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.load_scope import rendered_at_load
@@ -61,8 +61,10 @@ def find_role(
         name = os.path.expanduser(name)
     for spelled in dict.fromkeys((name, name.replace("-", "_"))):
         for folder in folders:
-            if os.path.isdir(folder / spelled):
-                return folder / spelled
+            # As Ansible does: ".." in a role's name leaves folders that need not be there
+            path = os.path.normpath(folder / spelled)
+            if os.path.isdir(path):
+                return Path(path)
     names = sorted(
         {
             path.name
@@ -73,7 +75,7 @@ def find_role(
         }
     )
     looked_in = f"looked in {', '.join(dict.fromkeys(map(str, folders)))}"
-    raise BadInput(f'there is no role "{name}"{did_you_mean(name, names, looked_in)}', place)
+    raise NotInstalled(f'there is no role "{name}"{did_you_mean(name, names, looked_in)}', place)
 
 
 def load_role(

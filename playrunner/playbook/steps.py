@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.config.ansible_config import ansible_config
-from playrunner.errors import BadArgument, BadInput, Place
+from playrunner.errors import BadArgument, BadInput, NotInstalled, Place
 from playrunner.model import Block, Keywords, Node, Step
 from playrunner.playbook import arguments, module_index
 from playrunner.playbook import keywords as task_keywords
@@ -24,6 +24,7 @@ from playrunner.playbook.step_arguments import (
 from playrunner.playbook.surroundings import Surroundings
 from playrunner.playbook.task_module import ACTIONS, action_words, module_of_task, raw_arguments
 from playrunner.text.documents import Located, read_yaml
+from playrunner.text.variable_names import is_variable_name
 from playrunner.text.written import written
 
 IMPORTS = ("import_tasks", "import_role")
@@ -105,7 +106,9 @@ def _load_step(task: Located, word: str, module: str, around: Surroundings) -> S
         if include:
             _look_inside(module, values, place, around)
     except BadInput as error:
-        if not _may_be_meant(task, inherited, around, include):
+        # What an include needs may be installed by a step before it
+        late = include and isinstance(error, NotInstalled)
+        if not late and not _may_be_meant(task, inherited, around, include):
             raise
         problem = error
     if "local_action" in task:
@@ -194,9 +197,9 @@ def _register(task: Located) -> str | None:
     name = task.get("register")
     if name is None:
         return None
-    if not isinstance(name, str) or not name.isidentifier():
-        raise BadInput(f"register needs a variable name, not {name!r}", task.place("register"))
-    return name
+    if not is_variable_name(name):
+        raise BadInput(f"Invalid variable name in 'register': {name!r}", task.place("register"))
+    return str(name)
 
 
 def _import(

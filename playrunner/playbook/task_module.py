@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from playrunner.errors import BadArgument, BadInput, Place
+from playrunner.errors import BadArgument, BadInput, NotInstalled, Place
 from playrunner.playbook import arguments, external_modules, module_index
 from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.freeform import (
@@ -49,7 +49,7 @@ def module_of_task(task: Located, in_collections: tuple[str, ...] = ()) -> tuple
         )
     strange = [word for word in candidates if word not in named]
     if strange:
-        raise BadInput(_unknown_word(str(strange[0]), bool(named)), task.place(strange[0]))
+        raise _unknown(str(strange[0]), bool(named), task.place(strange[0]))
     if not named:
         raise BadInput('this task names no module; add one, such as "command: ..."', task.place())
     word = named[0]
@@ -65,7 +65,7 @@ def module_named(name: str, in_collections: tuple[str, ...], place: Place) -> st
     """The full name of a module that is named by `action`."""
     found = module_index.canonical(name, in_collections)
     if not found:
-        raise BadInput(_unknown_word(name, False), place)
+        raise _unknown(name, False, place)
     return found
 
 
@@ -120,10 +120,16 @@ def _values_of(value: Any, cls: Any, module: str, place: Place) -> dict[str, Any
     return values
 
 
-def _unknown_word(word: str, has_module: bool) -> str:
+def _unknown(word: str, has_module: bool, place: Place) -> BadInput:
     refusal = None if has_module else external_modules.refusal(word)
-    if refusal:
-        return refusal
+    return (
+        NotInstalled(refusal, place)
+        if refusal
+        else BadInput(_unknown_word(word, has_module), place)
+    )
+
+
+def _unknown_word(word: str, has_module: bool) -> str:
     keyword = nearest(word, task_keywords.STEP, 0.7)
     module = module_index.nearest_module(word)
     if keyword and (has_module or not module):

@@ -132,11 +132,12 @@ def _in_file(kind: str, path: Path) -> dict[str, Function]:
 
 
 def load_file(kind: str, path: Path) -> ModuleType:
-    """Import a plugin's file under a name of its own."""
+    """Import a plugin's file under a name of its own, of the form that Ansible's have."""
     text = path.read_bytes()
     if b"ansible_collections" in text and ansible_library.is_installed():
         ansible_library.loader(kind)  # makes collections importable
-    name = f"playrunner_plugin_{hashlib.sha1(bytes(path)).hexdigest()[:12]}_{path.stem}"
+    number = int(hashlib.sha1(bytes(path)).hexdigest()[:12], 16)
+    name = f"ansible.plugins.{kind}.{path.stem}_{number}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)

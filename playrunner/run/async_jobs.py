@@ -39,6 +39,13 @@ class AsyncJobs:
             self._sleep(interval)
             waited += interval
             item.values = self._status(item, key, {"jid": job})
+            ended = ("failed",) if item.values.get("finished") else ()
+            item.polls.append(
+                {
+                    name: item.values.get(name)
+                    for name in ("ansible_job_id", "started", "finished", *ended)
+                }
+            )
         self._status(item, key, {"jid": job, "mode": "cleanup"})
 
     def _status(self, item: LoopItem, key: AgentKey, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from playrunner.config.ansible_config import ansible_config
-from playrunner.model import Play
+from playrunner.errors import StepFailed
+from playrunner.model import Play, Step
 from playrunner.run.host_scopes import HostScopes
 from playrunner.variables.host_memory import HostMemory
 from playrunner.variables.scope import Scope
+from playrunner.variables.templating import MISSING
 
 
 def gathers_facts(
@@ -20,3 +22,19 @@ def gathers_facts(
         return flag(play.gather_facts, scopes.of_play())
     gathering = ansible_config().text("gathering", "implicit")
     return gathering == "implicit" or (gathering == "smart" and not memory.facts)
+
+
+def refuse_other_modules(step: Step, scope: Scope) -> None:
+    """gather_facts runs `setup` alone: others that Ansible would run with it are named, not left
+    out."""
+    if not step.implicit and not step.action.endswith("gather_facts"):
+        return
+    given = scope.lookup("ansible_facts_modules")
+    given = () if given is MISSING or given is None else given
+    names = given.split(",") if isinstance(given, str) else given
+    for name in (str(name).strip().removeprefix("ansible.builtin.") for name in names):
+        if name.removeprefix("ansible.legacy.") not in ("setup", "smart"):
+            raise StepFailed(
+                f"ansible_facts_modules names {name}, and only setup gathers facts by itself; make"
+                f" {name} a task of its own"
+            )

@@ -12,6 +12,7 @@ from playrunner.inventory.inventory import LOCALHOST_NAMES
 from playrunner.model import Step
 from playrunner.playbook import arguments, external_modules, keyword_values, module_index
 from playrunner.run.external.external_request import external_arguments
+from playrunner.run.gathering import refuse_other_modules
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.manager_variables import MANAGER_VARIABLES, take_manager
 from playrunner.run.rendered_arguments import rendered_arguments
@@ -27,6 +28,7 @@ from playrunner.ssh.targets import (
 )
 from playrunner.text.written import DecryptedText
 from playrunner.variables.host_memory import OMIT
+from playrunner.variables.keyword_text import rendered_keyword
 from playrunner.variables.origins import keyword, setting
 from playrunner.variables.scope import Scope
 from playrunner.variables.template_names import template_names
@@ -87,11 +89,11 @@ class HostRequests:
                 and step.retries is None
             ),
         }
+        refuse_other_modules(step, scope)
         if self.checks(step, scope):
             request["check"] = True
-        if options.rollback or (
-            options.diff if keywords.diff is None else self.flag(keywords.diff, scope)
-        ):
+        diff = rendered_keyword(keywords.diff, scope)
+        if options.rollback or (options.diff if diff is None else self.flag(diff, scope)):
             request["diff"] = True
         if inflight.hidden:
             request["live"] = False
@@ -103,7 +105,8 @@ class HostRequests:
             environment.update({} if folder is MISSING else {"PLAYRUNNER_ASYNC_DIR": str(folder)})
         if environment:
             request["env"] = environment
-        limit = keywords.timeout if keywords.timeout is not None else self._task_timeout
+        limit = rendered_keyword(keywords.timeout, scope)
+        limit = limit if limit is not None else self._task_timeout
         if limit:
             request["timeout"] = keyword_values.number("timeout", limit, scope, step.place)
         if step.async_seconds:
@@ -122,14 +125,14 @@ class HostRequests:
         """A keyword that means yes or no, perhaps through a template."""
         if value is None or isinstance(value, bool):
             return bool(value)
-        rendered = scope.run_vars.templar.render(value, scope)
+        rendered = rendered_keyword(value, scope)
         try:
-            return arguments.as_bool(rendered)
+            return rendered is not None and arguments.as_bool(rendered)
         except ValueError as error:
             raise StepFailed(f"a keyword of this step {error}") from None
 
     def checks(self, step: Step, scope: Scope) -> bool:
-        own = step.keywords.check_mode
+        own = rendered_keyword(step.keywords.check_mode, scope)
         return self._shared.options.check if own is None else self.flag(own, scope)
 
     def forget_targets(self) -> None:
@@ -225,8 +228,8 @@ def delegate(step: Step, scope: Scope) -> str | None:
     written = step.keywords.delegate_to
     if written is None:
         return None
-    rendered = scope.run_vars.templar.render(written, scope)
-    if rendered is OMIT or rendered is None:
+    rendered = rendered_keyword(written, scope)
+    if rendered is None:
         return None
     if rendered not in LOCALHOST_NAMES or rendered in scope.run_vars.inventory.hosts:
         return str(rendered)

@@ -57,6 +57,7 @@ class LoopItem:
     conditions_applied: bool = False
     hides_diff: bool = False  # what is sent was encrypted with vault
     seconds: float = 0.0  # spent on the controller
+    polls: list[dict[str, Any]] = field(default_factory=list)  # states of its job (async)
 
     def loop_variables(self) -> dict[str, Any]:
         """What steps of an include see of its loop: its variables, and `ansible_loop`."""
@@ -175,6 +176,7 @@ class InFlightStep:
             delegated_to=self.shown_delegate(),
             play=play,
             weight=self.weight(),
+            polls=tuple(state for item in self.items for state in item.polls),
         )
 
     def known_failure(self) -> bool:

@@ -33,6 +33,7 @@ from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.ssh.file_uploads import is_secret_source
 from playrunner.ssh.targets import CONNECTION_NAMES
 from playrunner.text.written import is_template
+from playrunner.variables.keyword_text import rendered_keyword
 from playrunner.variables.scope import Scope
 from playrunner.variables.templating import MISSING
 from playrunner.variables.waiter import Waiter
@@ -112,9 +113,10 @@ class StepStarter:
     def _is_hidden(self, step: Step, scope: Scope) -> bool:
         """Whether no_log is set; where it depends on the loop item, the whole step is hidden."""
         try:
-            if step.keywords.no_log is None:
+            no_log = rendered_keyword(step.keywords.no_log, scope)
+            if no_log is None:
                 return ansible_config().flag("no_log")
-            return self.requests.flag(step.keywords.no_log, scope)
+            return self.requests.flag(no_log, scope)
         except UndefinedVariable:
             if step.loop is None:
                 raise

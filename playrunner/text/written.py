@@ -28,6 +28,17 @@ class TemplateText(Written):
     __slots__ = ()
 
 
+class InheritingText(TemplateText):
+    """A keyword's template that may give `omit`; then the value around its step or block counts."""
+
+    outer: Any
+
+    def __new__(cls, text: str, outer: Any) -> InheritingText:
+        made = super().__new__(cls, text)
+        made.outer = outer
+        return made
+
+
 class EncryptedText(TemplateText):
     """Authored text that is encrypted with vault; rendering it decrypts it, when it is used."""
 

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from playrunner.errors import BadInput
+from playrunner.errors import BadInput, BadOption
 from playrunner.text.documents import parse_yaml, read_variables
 from playrunner.text.written import written
 
@@ -31,7 +31,7 @@ def _read(text: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise BadInput(f"--extra-vars takes a mapping of names to values, not {text[:60]!r}")
+        raise BadOption(f"--extra-vars takes a mapping of names to values, not {text[:60]!r}")
     return dict(value)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from playrunner.errors import BadInput
 from playrunner.text.written import is_template
+from playrunner.variables.keyword_text import rendered_keyword
 from playrunner.variables.magic import MAGIC_VARIABLES
 from playrunner.variables.scope import Scope
 from playrunner.variables.templating import MISSING
@@ -164,9 +165,7 @@ def keyword(scope: Scope, name: str, written: Any) -> Any:
     if not is_template(written):
         return written
     traced = scope.traced()
-    return _checked(
-        name, scope.run_vars.templar.render(written, traced), traced.foreign, scope.host
-    )
+    return _checked(name, rendered_keyword(written, traced), traced.foreign, scope.host)
 
 
 def _checked(name: str, value: Any, foreign: list[str], host: str) -> Any:

@@ -5,8 +5,7 @@ from __future__ import annotations
 _INSIDE = "looks into ansible-core: `ansible._protomatter` and its tags"
 REASONS = {
     "assert": "see values-are-bound: braces in a condition bind a value",
-    "async": "a callback plugin that writes to the screen on each poll",
-    "async_fail": "an action plugin of its own that breaks async_status",
+    "async": "`parallel` of gather_facts; ansible_facts_modules is refused by name",
     "become_su": "prompts in other languages: su_prompts is not read",
     "connection_remote_is_local": "connection plugins are not loaded",
     "filter_encryption": _INSIDE,
@@ -14,7 +13,6 @@ REASONS = {
     "inventory_script": _INSIDE,
     "lineinfile": "the machine has no setfacl",
     "module_utils_common.respawn": "a module cannot start itself under another interpreter",
-    "plugin_namespace": "the names under which ansible-core imports plugins",
     "task-args": "arguments that are text as a whole for action plugins",
     "templating": _INSIDE,
     "var_reserved": "variables may have these names here, so there is no warning",

@@ -84,11 +84,13 @@ def test_a_failed_task_ends_with_2_and_its_result_in_one_line(playbook: Path) ->
         (["bad.yml"], 4),
         (["site.yml", "--nosuch"], 2),
         (["site.yml", "--step"], 5),
+        (["site.yml", "-e", "@list.yml"], 5),
     ],
 )
 def test_bad_input_ends_with_ansibles_exit_codes(
     playbook: Path, words: list[str], code: int
 ) -> None:
+    (playbook / "list.yml").write_text("- a\n")
     (playbook / "bad.yml").write_text("- hosts: localhost\n  tasks:\n    - nosuchmodule: x\n")
     done = run(playbook, *words)
     assert done.returncode == code

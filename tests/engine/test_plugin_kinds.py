@@ -25,6 +25,10 @@ class CallbackModule(CallbackBase):
     def v2_runner_on_skipped(self, result): self._note('skipped', result._task.get_name())
     def v2_runner_on_failed(self, result, ignore_errors=False):
         self._note('failed', result._result['msg'], ignore_errors)
+    def v2_runner_on_async_poll(self, result):
+        self._note('poll', 'ansible_job_id' in result._result)
+    def v2_runner_on_async_ok(self, result): self._note('async ok')
+    def v2_runner_on_async_failed(self, result): self._note('async failed')
     def v2_runner_item_on_ok(self, result): self._note('item', result._result['item'])
     def v2_playbook_on_stats(self, stats):
         self._note('stats', stats.summarize('node1')['ok'], sorted(stats.processed))
@@ -45,6 +49,8 @@ class CallbackModule(CallbackBase):
     - {name: wrong, fail: {msg: on purpose}, ignore_errors: true}
     - {name: many, debug: {msg: "{{ item }}"}, loop: [a, b]}
     - {name: secret, debug: {msg: hidden-word}, no_log: true}
+    - {name: later, command: sleep 1.4, async: 10, poll: 1}
+    - {name: bad, command: "false", async: 10, poll: 1, ignore_errors: true}
 """)
     assert done.code == 0, done.text
     assert json.loads(done.out)["exit_code"] == 0
@@ -52,7 +58,9 @@ class CallbackModule(CallbackBase):
         "start", "play first", "task says", "ok says False hello", "task not now",
         "skipped not now", "task wrong", "failed on purpose True", "task many", "item a", "item b",
         "ok many False All items completed", "task secret", "ok secret False None",
-        "stats 4 ['node1']",
+        "task later", "poll True", "async ok", "ok later True ",
+        "task bad", "async failed", "failed non-zero return code True",
+        "stats 6 ['node1']",
     ]  # fmt: skip
     assert done.err.count("broken listener") == 1
 

@@ -65,10 +65,26 @@ def test_steps_that_may_never_be_reached_are_warned_about_and_not_refused(stage:
   gather_facts: false
   tasks:
     - {include_role: {name: not_there}, when: false}
+    - name: role is made
+      shell: >-
+        mkdir -p $R && echo '[{name: of the role, debug: {msg: late}}]' > $R/main.yml
+      environment: {R: "{{ playbook_dir }}/roles/made_later/tasks"}
+      delegate_to: localhost
+    - {include_role: {name: made_later}}
     - {copy: {content: nowhere}, ignore_errors: true, name: no dest}
     - {debug: {msg: end}, name: end}
 """)
     assert done.code == 0, done.text
     assert done.result("node1", "no dest")["status"] == "failed"
+    assert done.result("node1", "made_later : of the role")["status"] == "ok"
     assert done.result("node1", "end")["status"] == "ok"
     assert "warning: " in done.text and 'there is no role "not_there"' in done.text
+
+
+def test_fact_modules_that_do_not_run_are_named(stage: Stage) -> None:
+    done = stage.play("""
+- hosts: node1
+  vars: {ansible_facts_modules: [setup, service_facts]}
+""")
+    assert done.code == 2
+    assert "make service_facts a task of its own" in done.text

@@ -24,7 +24,7 @@ from playrunner.commands.ansible_programs.program import (
 from playrunner.commands.configured import configured
 from playrunner.commands.flags import use_vault
 from playrunner.config.ansible_config import ansible_config
-from playrunner.errors import BadInput, Interrupted, NotWritten, Place, PlayrunnerError
+from playrunner.errors import BadInput, BadOption, Interrupted, NotWritten, Place, PlayrunnerError
 from playrunner.model import Keywords, Play
 from playrunner.options import Options
 from playrunner.project import version
@@ -41,6 +41,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _code_of(error: PlayrunnerError) -> int:
+    if isinstance(error, BadOption):
+        return BAD_OPTIONS
     return NOT_LOADED if isinstance(error, BadInput) and error.place else ERROR
 
 

@@ -24,7 +24,11 @@ class UserKey:
         self.kind, self.path = kind, os.path.join(home, path)
 
     def exists(self) -> bool:
-        return os.path.exists(self.path)
+        """Whether either half is there: a public key alone, or a link in its place, is kept."""
+        return os.path.exists(self.path) or self.is_public_only()
+
+    def is_public_only(self) -> bool:
+        return os.path.exists(f"{self.path}.pub") and not os.path.exists(self.path)
 
     def make(
         self,
@@ -61,7 +65,9 @@ class UserKey:
     def shown(self, ctx: HostContext) -> dict[str, Any]:
         """What results say of it."""
         shown: dict[str, Any] = {"ssh_key_file": self.path}
-        if self.exists():
+        if self.is_public_only():
+            ctx.warn(f"no key was made: {self.path}.pub is there; force: true replaces it")
+        if os.path.exists(self.path):
             tool = needed("ssh-keygen", "install the package openssh-client")
             shown["ssh_fingerprint"] = ctx.run([tool, "-l", "-f", self.path]).out.strip()
         try:

@@ -7,12 +7,16 @@ from playrunner.modules.host._packages import program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Literal, Optional
+    from typing import Any, List, Literal, Optional
 
     from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 _OWN = ("name", "state", "use")
+# With one of these, no package needs to be named
+_WITHOUT_NAME = (
+    "name", "list", "update_cache", "upgrade", "deb", "autoremove", "autoclean", "clean",
+)  # fmt: skip
 _MANAGERS = ("auto", "apt", "dnf", "dnf4", "dnf5", "yum")
 
 
@@ -21,7 +25,7 @@ class Package(Module):
     manager's module, which must know them."""
 
     aliases = {"pkg": "name"}
-    name: list[Any]  # the packages, by the names this host's manager knows
+    name: List[Any] = []  # the packages, by the names this host's manager knows
     # installed, newest or gone
     state: Literal["present", "installed", "latest", "absent", "removed"] = "present"
     use: str = "auto"  # which manager: apt, dnf, dnf4, dnf5 or yum; auto finds out
@@ -37,19 +41,31 @@ class Package(Module):
     allow_unauthenticated: bool | None = None  # with apt: install what is not signed
     dpkg_options: str | None = None  # with apt: how questions about files are settled
     force: bool | None = None  # with apt: whatever stands against it
-    enablerepo: list[Any] | None = None  # with dnf: repositories to use for this step only
-    disablerepo: list[Any] | None = None  # with dnf: repositories to leave out
+    enablerepo: List[Any] | None = None  # with dnf: repositories to use for this step only
+    disablerepo: List[Any] | None = None  # with dnf: repositories to leave out
     disable_gpg_check: bool | None = None  # with dnf: install what is not signed
     install_weak_deps: bool | None = None  # with dnf: also install what packages recommend
     update_only: bool | None = None  # with dnf: leave packages that are not installed alone
-    exclude: list[Any] | None = None  # with dnf: packages to leave alone
+    exclude: List[Any] | None = None  # with dnf: packages to leave alone
     allowerasing: bool | None = None  # with dnf: packages in the way may be removed
     nobest: bool | None = None  # with dnf: an older version is good enough
     skip_broken: bool | None = None  # with dnf: leave out what cannot be installed
+    list: str | None = None  # with dnf: only list: installed, updates, available, or a pattern
+    security: bool | None = None  # with dnf: only updates that concern security
+    bugfix: bool | None = None  # with dnf: only updates that fix defects
+    releasever: str | None = None  # with dnf: the release to take packages of
+    download_only: bool | None = None  # with dnf: fetch packages, do not install them
+    upgrade: str | None = None  # with apt: upgrade all packages: dist, full, safe or yes
+    deb: str | None = None  # with apt: a package file on the host
+    autoclean: bool | None = None  # with apt: remove packages that can no longer be fetched
+    clean: bool | None = None  # with apt: remove all fetched packages
+    allow_change_held_packages: bool | None = None  # with apt: packages on hold may change too
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> Optional[str]:
         use = arguments.get("use", "auto")
+        if not any(name in arguments for name in _WITHOUT_NAME):
+            return "missing required arguments: name"
         if use in _MANAGERS:
             return None
         known = ", ".join(_MANAGERS)

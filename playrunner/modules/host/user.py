@@ -225,8 +225,8 @@ class User(Module):
 
         account = pwd.getpwnam(self.name)
         key = self._key(account.pw_dir)
-        if key is None:
-            return
+        if key is None or (key.exists() and not self.force):
+            return  # a new account may get a home that is there
         comment = self.ssh_key_comment.replace("$HOSTNAME", socket.gethostname())
         owner = (account.pw_uid, account.pw_gid)
         key.make(ctx, owner, self.ssh_key_bits, comment, self.ssh_key_passphrase)

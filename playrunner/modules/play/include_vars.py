@@ -35,7 +35,7 @@ class IncludeVars(Probe):
 
     def look(self, ctx: Context) -> dict[str, Any]:
         if (self.file is None) == (self.dir is None):
-            raise Failed('include_vars takes either "file" or "dir"')
+            raise _failure('Could not find file: include_vars takes either "file" or "dir"')
         files = [self._found(ctx, str(self.file))] if self.file is not None else self._folder(ctx)
         contents: dict[str, Any] = {}
         for file in files:
@@ -59,7 +59,7 @@ class IncludeVars(Probe):
         try:
             return ctx.find(name, "vars")
         except BadInput as error:
-            raise Failed(error.message) from None
+            raise _failure(f"Could not find file: {error.message}") from None
 
     def _folder(self, ctx: Context) -> list[Path]:
         top = self._found(ctx, str(self.dir))
@@ -78,9 +78,7 @@ class IncludeVars(Probe):
                 files.append(path)
             elif not self.ignore_unknown_extensions:
                 text = f"{path} does not have a valid extension: {', '.join(self.extensions)}"
-                failure = Failed(text)
-                failure.values["message"] = text  # what Ansible's result has beside msg
-                raise failure
+                raise _failure(text)
         return files
 
     def _read(self, file: Path) -> dict[str, Any]:
@@ -90,3 +88,9 @@ class IncludeVars(Probe):
         if not isinstance(value, dict):
             raise Failed(f"{file} must hold a mapping of names to values")
         return value
+
+
+def _failure(text: str) -> Failed:
+    failure = Failed(text)
+    failure.values["message"] = text  # what Ansible's result has beside msg
+    return failure

@@ -7,6 +7,7 @@ from typing import Any
 from playrunner.hostside.module import Failed, Probe
 from playrunner.playbook.arguments import as_bool
 from playrunner.run.context import Context
+from playrunner.text.variable_names import RULE, is_variable_name
 
 
 class SetFact(Probe):
@@ -20,8 +21,8 @@ class SetFact(Probe):
         facts = {name: value for name, value in self.__dict__.items() if name != "cacheable"}
         as_bool(self.__dict__.get("cacheable", False))
         for name in facts:
-            if not name.isidentifier():
-                raise Failed(f'"{name}" cannot be a variable name: letters, digits and _ only')
+            if not is_variable_name(name):
+                raise Failed(f"Invalid variable name {name!r}: {RULE}")
         if not facts:
             raise Failed("set_fact needs at least one name and value")
         return {"ansible_facts": facts}

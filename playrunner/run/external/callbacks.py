@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +75,9 @@ class Callbacks:
                 self._call("v2_playbook_on_task_start", task, False)
             host = HostView(result.host)
             self._call("v2_runner_on_start", host, task)
+            for state in result.polls:
+                view = ResultView(host, task, state)
+                self._call(f"v2_runner_on_async_{_async_event(state)}", view)
             for item in result.items:
                 method = _METHODS[item.status]
                 if method != "unreachable":
@@ -107,6 +110,12 @@ class Callbacks:
                         f" again: {error}"
                     )
                     self._plugins.remove(plugin)
+
+
+def _async_event(state: Mapping[str, Any]) -> str:
+    if not state.get("finished"):
+        return "poll"
+    return "failed" if state.get("failed") else "ok"
 
 
 def _nothing(*_: Any, **__: Any) -> None:

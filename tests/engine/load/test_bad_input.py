@@ -42,7 +42,7 @@ HEAD = "- hosts: all\n  tasks:\n"
         (HEAD + "    - ping:\n      loop: [1]\n      with_items: [2]\n", 5, "one loop"),
         (HEAD + "    - ping:\n      with_nothing: [2]\n", 4, 'no loop "with_nothing"'),
         (HEAD + "    - ping:\n      loop_control: {label: x}\n", 4, "loop_control"),
-        (HEAD + "    - ping:\n      register: 2x\n", 4, "register needs a variable name"),
+        (HEAD + "    - ping:\n      register: 2x\n", 4, "Invalid variable name in 'register'"),
         (HEAD + "    - include_tasks: nowhere.yaml\n", 3, ""),
         (HEAD + "    - import_tasks: nowhere.yaml\n", 3, 'no task file "nowhere.yaml"'),
         (HEAD + "    - debug: {msg: x}\n      debugger: always\n", 4, "not supported"),

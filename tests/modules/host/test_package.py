@@ -19,6 +19,13 @@ def test_a_host_without_a_known_manager_is_told_so(monkeypatch: pytest.MonkeyPat
     assert "apt-get, dnf or yum" in str(failure(Package(name=["x"])))
 
 
+def test_a_step_that_only_lists_needs_no_name() -> None:
+    assert Package.check({"use": "dnf", "list": "cri-o"}) is None
+    assert Package.check({"state": "latest"}) == "missing required arguments: name"
+    step = Package(use="apt", list="cri-o")
+    assert "Unsupported parameters for (apt) module: list" in str(failure(step))
+
+
 def test_an_argument_that_the_manager_does_not_know_is_refused() -> None:
     step = Package(name=["x"], use="apt", allowerasing=True, nobest=True)
     assert "Unsupported parameters for (apt) module: allowerasing, nobest" in str(failure(step))

@@ -137,6 +137,23 @@ def test_a_key_is_made_once_and_belongs_to_the_account(name: str, tmp_path: Path
     assert subprocess.run(opened, capture_output=True, check=False).returncode == 0
 
 
+def test_a_public_key_that_is_a_link_stays_unless_forced(name: str, tmp_path: Path) -> None:
+    home, flag = tmp_path / "home", tmp_path / "flag"
+    public = home / ".ssh" / "id_ed25519.pub"
+    public.parent.mkdir(parents=True)
+    flag.write_text("not a key")
+    public.symlink_to(flag)
+    step = User(name=name, home=str(home), generate_ssh_key=True, ssh_key_type="ed25519")
+    ctx = context()
+    perform(step, ctx)
+    assert public.is_symlink() and not public.with_suffix("").exists()
+    assert "force: true" in ctx.warnings[0] and not done(step)["changed"]
+    step = User(
+        name=name, home=str(home), generate_ssh_key=True, ssh_key_type="ed25519", force=True
+    )
+    assert done(step)["changed"] and not public.is_symlink() and flag.read_text() == "not a key"
+
+
 def test_a_home_that_is_missing_is_made_for_an_account_that_is_there(
     name: str, tmp_path: Path
 ) -> None:
