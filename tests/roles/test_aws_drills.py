@@ -26,7 +26,7 @@ EVERY = int(os.environ.get("PLAYRUNNER_DRILL_EVERY", "1"))
 AT = [int(number) for number in os.environ.get("PLAYRUNNER_DRILL_AT", "").split(",") if number]
 # Ten seconds of lag, by a clock that is faster on both sides; a busy machine needs a slower one,
 # since the time that calls take does not shrink with it
-LAG_SECONDS, SPEED = 10.0, float(os.environ.get("PLAYRUNNER_DRILL_SPEED", "10"))
+LAG_SECONDS, SPEED = 10.0, float(os.environ.get("PLAYRUNNER_DRILL_SPEED", "5"))
 LAG_PARTS = 2 if EVERY < 20 else 1  # beside each other, where there are enough of them
 # What a later run reads of an earlier one; between two of these nothing happens in the account
 READ_LATER = ("call", "answer")
