@@ -62,7 +62,7 @@ soak: $(READY) packages kube-packages  ## plays, launches and clouds under rando
 	$(RUN) tests.soak
 
 drills: $(READY) packages  ## a run of all cloud roles killed at every event, every answer lost, every permission denied in turn; PLAYRUNNER_DRILL_EVERY=20 takes some, DRILL=denied, lag, killed or lost one kind
-	$(RUN) pytest -n 2 -m drill tests/roles $(if $(DRILL),-k "$(DRILL)")
+	$(RUN) pytest -n 2 --timeout 14400 -m drill tests/roles $(if $(DRILL),-k "$(DRILL)")
 
 test-trainer: $(TRAINER_READY)  ## the trainer, with real processes that train; takes some minutes
 	OMP_NUM_THREADS=1 $(RUN) pytest tests/trainer --confcutdir tests/trainer

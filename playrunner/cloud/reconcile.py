@@ -15,7 +15,7 @@ from playrunner.cloud.resource import CloudModule, Refused, ResourceContext, Una
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
 
-# Seconds between looks: a tenth of the time waited so far, within these limits.
+# Seconds between looks: a twentieth of the time waited so far, within these limits.
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 # How long a resource may take to show: one whose creation was answered, or that was seen before;
 # one that may have been asked for, when asking again would make a second one, or would be refused;
@@ -232,7 +232,7 @@ class _Reconciliation:
         if waited > limit:
             raise Failed(f"not settled within {limit:g} seconds: {reason}")
         self.ctx.progress(reason)
-        self.ctx.sleep(min(max(FIRST_PAUSE, waited / 10), LONGEST_PAUSE))
+        self.ctx.sleep(min(max(FIRST_PAUSE, waited / 20), LONGEST_PAUSE))
         self.ctx.refresh()
 
     def _result(self, change: Change, observed: State | None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from collections.abc import Sequence
 
@@ -18,6 +19,7 @@ from playrunner.commands.namespace import namespace
 from playrunner.errors import BadInput
 from playrunner.project import program as program_name
 from playrunner.project import version
+from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.streams import code_after_output, guard_streams
 
 _HELP = ("--help", "-h")
@@ -100,12 +102,10 @@ def _extend_invoke() -> None:
         try:
             parse(program)
         except ParseError as error:
+            problem = BadInput(_explained(error))
             if "--json" in sys.argv:
-                print_error(error, BadInput.exit_code)
-            raise Exit(
-                f"error: {error}; see: {program_name()} --help VERB",
-                code_after_output(BadInput.exit_code),
-            ) from None
+                print_error(problem, problem.exit_code)
+            raise Exit(f"error: {problem}", code_after_output(problem.exit_code)) from None
         for context in program.tasks:
             if any(argument.value in _HELP for argument in context.args.values()):
                 program.print_task_help(context.name or "")
@@ -121,3 +121,16 @@ def _extend_invoke() -> None:
 
     Program.parse_tasks = parse_tasks  # type: ignore[method-assign, assignment]
     Program.parse_cleanup = parse_cleanup  # type: ignore[method-assign, assignment]
+
+
+def _explained(error: ParseError) -> str:
+    """Invoke's words, or for a verb that does not exist the one that was meant."""
+    see = f"see: {program_name()} --help VERB"
+    unknown = re.fullmatch(r"No idea what '(.*)' is!", str(error), re.DOTALL)
+    if unknown is None:
+        return f"{error}; {see}"
+    word = unknown[1]
+    if word.startswith("-"):
+        return f'there is no flag "{word}" here; {see}'
+    every = namespace(()).task_names
+    return f'there is no verb "{word}"{did_you_mean(word, every, see)}'

@@ -45,7 +45,7 @@ def test_every_pain_of_the_guides_has_its_row() -> None:
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: str(row.number))
 def test_a_pain_is_shown_to_be_gone_by_a_test(row: Row) -> None:
-    assert row.test_name in _tests_of(row.test_file), f"{row.test_file} has no {row.test_name}"
+    assert row.test_name in functions_of(row.test_file), f"{row.test_file} has no {row.test_name}"
 
 
 def test_every_command_that_removes_one_exists(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_every_command_that_removes_one_exists(tmp_path: Path) -> None:
 
 
 @cache
-def _tests_of(name: str) -> frozenset[str]:
+def functions_of(name: str) -> frozenset[str]:
     tree = ast.parse((ROOT / name).read_text())
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 

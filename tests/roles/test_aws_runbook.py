@@ -112,7 +112,12 @@ def test_account_caller_and_region_are_shown(
     operator = Operator(aws, tmp_path, ("eks-cpu", str(inventory)))
     shown = operator.invoke("preflight.check", "--roles", "eks")
     assert shown.code == 0, shown.out + shown.err
-    assert re.search(r"account 123456789012, arn:aws:\S+, us-[a-z]+-\d", shown.out + shown.err)
+    text = shown.out + shown.err
+    assert re.search(r"account 123456789012, arn:aws:\S+, us-[a-z]+-\d", text)
+    assert "the API of drill can be reached from the whole internet" in text, text
+    assert "eks_closed: true" in text
+    closed = operator.invoke("preflight.check", "--roles", "eks", "--extra-vars", "eks_closed=true")
+    assert closed.code == 0 and "whole internet" not in closed.out + closed.err
 
 
 def test_the_cpu_variant(aws: PretendAws, inventory: Path, tmp_path: Path) -> None:
@@ -206,15 +211,23 @@ def _runbook(
     assert operator.invoke("audit").code == 7
     foreseen = operator.invoke("teardown", "--check", *extra)
     assert foreseen.code == 0 and "delete" in foreseen.out
-    assert operator.invoke("teardown", *extra).code == 5, (
-        "without --yes it asks, and here is nobody to ask"
-    )
+    unasked = operator.invoke("teardown", "--json", *extra)
+    told = json.loads(unasked.out)
+    assert unasked.code == told["exit_code"] == 5, "without --yes it asks, and nobody is here"
+    assert "use --yes" in told["error"] and told["would_remove"], told
     gone = operator.invoke("teardown", "--yes", "--with-kept", *extra)
     assert gone.code == 0, gone.out + gone.err
+    assert _titles(gone.out, "delete") == _titles(gone.out, "deleted"), gone.out
+    assert not _titles(gone.out, "left") and gone.out.endswith("nothing is left\n"), gone.out
     assert everything(aws) == before
     assert operator.invoke("audit").code == 0
     _says_no_secret(operator)
     permissions.check(aws.calls(lease=True), "drill")
+
+
+def _titles(text: str, word: str) -> set[str]:
+    """The steps of which a line says so."""
+    return set(re.findall(rf"^{word} +(\S.*?)  ", text, re.MULTILINE))
 
 
 def _is_safe(operator: Operator) -> None:

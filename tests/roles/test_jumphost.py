@@ -11,10 +11,19 @@ import pytest
 import yaml
 
 from tests.roles.conftest import CLUSTER
+from tests.support.aws.permissions_simulator import allowed
 from tests.support.aws.role_listing import everything
 from tests.support.aws.sandbox import PretendAws
 from tests.support.runner import Outcome, invoke
 
+# What an image's push asks of a repository
+PUSHING = (
+    "ecr:BatchCheckLayerAvailability",
+    "ecr:InitiateLayerUpload",
+    "ecr:UploadLayerPart",
+    "ecr:CompleteLayerUpload",
+    "ecr:PutImage",
+)
 OFFICE = "203.0.113.7/32"
 
 
@@ -95,6 +104,12 @@ def _is_as_it_should_be(machine: Machine) -> None:
     assert all(
         action.startswith("ecr:") for more in policy["Statement"][1:] for action in more["Action"]
     )
+    for action in PUSHING:
+        for cluster in (CLUSTER, "theirs"):
+            tagged = {"aws:ResourceTag/playrunner:cluster": cluster}
+            assert allowed([policy], action, context=tagged) == (cluster == CLUSTER), action
+    assert allowed([policy], "ecr:GetAuthorizationToken", context={})
+    assert not allowed([policy], "ecr:DeleteRepository")
 
     key = machine.state / "jumphost" / CLUSTER / "key"
     assert key.stat().st_mode & 0o777 == 0o600

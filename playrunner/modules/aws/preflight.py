@@ -21,6 +21,7 @@ from playrunner.cloud.costs import (
 from playrunner.cloud.preflight_findings import Finding, answers, findings, problem, warning
 from playrunner.errors import RunRefused
 from playrunner.hostside.module import Failed, Probe
+from playrunner.modules.aws._ec2_rules import WORLD
 from playrunner.modules.aws._preflight import (
     network as _preflight_network,
 )
@@ -35,6 +36,7 @@ from playrunner.modules.aws._preflight import (
 )
 from playrunner.modules.aws._preflight.plan import Knowledge, priced
 from playrunner.modules.aws._preflight.planned import (
+    Cluster,
     PlannedResources,
     Stored,
     cluster_of,
@@ -243,6 +245,9 @@ class Preflight(Probe):
             )
         creates = seen.our_networks == 0 or any(seen.missing(group) for group in planned.machines)
         ctx.show(f"account {values['account']}, {values['arn']}, {values['region']}")
+        if (creates or ctx.check) and planned.cluster:
+            for text in _openness(planned.cluster):
+                ctx.show(text)
         if creates and not ctx.check:
             self._ask_about(ctx, plan)
         if any(thing.hourly for thing in plan):
@@ -255,6 +260,15 @@ def _stored(given: Any) -> Stored:
     return Stored(
         str(given["name"]), str(given.get("role") or what), _STORED[what][0], _STORED[what][1]
     )
+
+
+def _openness(cluster: Cluster) -> Iterable[str]:
+    if {*cluster.open_to} & {*WORLD}:
+        yield (
+            f"the API of {cluster.name} can be reached from the whole internet (it still wants"
+            " credentials), and pods can ask their node's metadata service: eks_closed: true closes"
+            " both, eks_public_cidrs names who may reach the API"
+        )
 
 
 def _elsewhere(ctx: Context, plan: Sequence[PlanItem]) -> Iterable[Finding]:

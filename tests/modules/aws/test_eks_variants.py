@@ -119,10 +119,12 @@ def test_trainium_in_one_zone_with_every_card(
     ("region", "zones"),
     [("us-west-2", ["usw2-az4", "usw2-az3"]), ("us-east-1", ["use1-az6", "use1-az5"])],
 )
-def test_trainium_s_zones_are_the_guide_s(stage: AwsStage, region: str, zones: list[str]) -> None:
+def test_trainium_s_first_zones_are_the_guide_s(
+    stage: AwsStage, region: str, zones: list[str]
+) -> None:
     elsewhere = {**variables("eks-trainium"), "aws_region": region}
     run = stage.play([{"name": "zones", "debug": {"msg": "{{ network_zone_ids }}"}}], **elsewhere)
-    assert run.values["zones"]["msg"] == zones
+    assert run.values["zones"]["msg"][:2] == zones
 
 
 def test_trainium_where_there_is_none_names_the_regions(stage: AwsStage) -> None:

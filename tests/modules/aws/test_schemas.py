@@ -32,6 +32,8 @@ def group(**more: Any) -> dict[str, Any]:
         (group(instance_types=["m7g.large", "m7i.large"]), "different processors"),
         (group(instance_types=["m7g.large"], ami_type="AL2023_x86_64_STANDARD"), "ARM_64"),
         (group(instance_types=["m7i.large"], ami_type="AL2023_ARM_64_STANDARD"), "x86_64"),
+        (group(local_storage="RAID", ami_type="AL2023_x86_64_NVIDIA"), "it can be RAID0"),
+        (group(local_storage="RAID0", ami_type="BOTTLEROCKET_x86_64"), "images of AL2023"),
         (group(capacity_type="CAPACITY_BLOCK"), "needs the capacity_reservation_id"),
         ({**group(efa=True), "network_nat": "none"}, "no public address"),
         ({"network_nat": "oen"}, 'did you mean "one"'),

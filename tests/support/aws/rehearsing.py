@@ -13,6 +13,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +25,16 @@ ROOT = Path(__file__).parents[3]
 class Rehearsal:
     """The process, seen from a test."""
 
-    def __init__(self, inventories: Sequence[str], roles: Sequence[str], state: Path) -> None:
+    def __init__(
+        self,
+        inventories: Sequence[str],
+        roles: Sequence[str],
+        state: Path,
+        speed: float = 1.0,
+        kinds: Sequence[str] = (),
+    ) -> None:
+        """`speed`: how much faster the clock of its runs is; `kinds`: the events that count, and at
+        which a run can be killed (all without any)."""
         environment = {**os.environ, "PLAYRUNNER_STATE_HOME": str(state), "PYTHONPATH": str(ROOT)}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.aws.rehearsing", *roles],
@@ -34,7 +44,12 @@ class Rehearsal:
             stdout=subprocess.PIPE,
             env=environment,
         )
-        self._inventories = list(inventories)
+        self._every = {
+            "inventories": list(inventories),
+            "speed": speed,
+            "since": time.time(),
+            "kinds": list(kinds),
+        }
 
     def create(self, kill_at: int = 0, **extra: Any) -> dict[str, Any]:
         """`code` (minus the signal that ended it), `events` written, `changed` steps, `text` of
@@ -54,7 +69,7 @@ class Rehearsal:
 
     def _ask(self, **command: Any) -> dict[str, Any]:
         assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(json.dumps({**command, "inventories": self._inventories}) + "\n")
+        self._process.stdin.write(json.dumps({**self._every, **command}) + "\n")
         self._process.stdin.flush()
         answer: dict[str, Any] = json.loads(self._process.stdout.readline())
         return answer
@@ -112,16 +127,21 @@ def _play(command: dict[str, Any], roles: list[str]) -> int:
     from playrunner.playbook.playbook import roles_play
     from playrunner.record.ledger import Ledger
     from playrunner.run.run import run_plays
+    from tests.support.aws.fast_clock import hasten
 
     numbers, told = itertools.count(1), Ledger.event
 
     def event(ledger: Ledger, kind: str, **facts: Any) -> None:
         told(ledger, kind, **facts)
+        if command["kinds"] and kind not in command["kinds"]:
+            return
         os.write(1, b"\x1e")
         if next(numbers) == command["kill_at"]:
             os.kill(os.getpid(), signal.SIGKILL)
 
     Ledger.event = event  # type: ignore[method-assign]
+    if command["speed"] != 1.0:
+        hasten(command["speed"], command["since"])
     extra = tuple(f"{name}={value}" for name, value in command["extra"].items())
     options = Options(inventory=tuple(command["inventories"]), extra_vars=extra, yes=True)
     if command["verb"] == "teardown":

@@ -56,7 +56,7 @@ class PretendAws:
             f"{self.up.endpoint_url}/_sandbox/{name}", body, secret, method=method
         )
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=10) as answer:
+        with opener.open(request, timeout=60) as answer:
             return json.load(answer)
 
     def fault(self, kind: str, **more: Any) -> None:

@@ -14,6 +14,7 @@ class Cluster:
 
     name: str
     version: str = ""  # empty: the service's own choice
+    open_to: tuple[str, ...] = ()  # from where its API can be reached from outside its network
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,10 @@ class PlannedResources:
 
 
 def cluster_of(given: Mapping[str, Any]) -> Cluster | None:
-    return (
-        Cluster(str(given["name"]), str(given.get("version") or "")) if given.get("name") else None
+    if not given.get("name"):
+        return None
+    return Cluster(
+        str(given["name"]), str(given.get("version") or ""), _texts(given.get("open_to"))
     )
 
 

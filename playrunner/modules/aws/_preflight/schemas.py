@@ -147,7 +147,10 @@ def _combinations(group: Mapping[str, Any], nat: Any) -> Iterator[str]:
             yield "capacity_type: CAPACITY_BLOCK needs the capacity_reservation_id of the block"
         if len(types) > 1:
             yield "a capacity block has one instance type; instance_types takes that one"
-    yield from _about_images(types, str(group.get("ami_type") or ""))
+    image = str(group.get("ami_type") or "")
+    if group.get("local_storage") and image and not image.startswith("AL2023"):
+        yield f"local_storage is read by the images of AL2023, not by {image}"
+    yield from _about_images(types, image)
     yield from _about_sizes(group)
 
 

@@ -78,16 +78,19 @@ class Lag:
         seconds, now = self.seconds(service, action), self.clock()
         if not seconds:
             return fresh
-        known = self._answers[key]
-        allowed = [
-            reply
-            for at, reply in known
-            if all(
-                changed > now - seconds
+        # What is older than a change that everybody sees by now is not shown any more, nor later
+        visible = max(
+            (
+                changed
                 for changed, where in self._changes
-                if changed > at and where == service
-            )
+                if where == service and changed <= now - seconds
+            ),
+            default=0.0,
+        )
+        known = self._answers[key] = [
+            (at, reply) for at, reply in self._answers[key] if at >= visible
         ]
+        allowed = [reply for _, reply in known]
         known.append((now, fresh))
         late = bool(allowed) and self._draw.random() < LATE
         return allowed[0] if late else fresh

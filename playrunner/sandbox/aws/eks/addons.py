@@ -139,10 +139,11 @@ def _catalogue_entry(name: str) -> dict[str, Any]:
 
 
 def _as_it_stands(call: Call, addon: dict[str, Any]) -> dict[str, Any]:
-    has_nodes = any(
-        ids for (owner, _), ids in call.region.nodes.items() if owner == addon["clusterName"]
-    )
-    if addon["status"] == "ACTIVE" and addon["addonName"] in NEED_NODES and not has_nodes:
+    if (
+        addon["status"] == "ACTIVE"
+        and addon["addonName"] in NEED_NODES
+        and not _takes_pods(call, addon["clusterName"])
+    ):
         issue = {
             "code": "InsufficientNumberOfReplicas",
             "message": "The add-on is unhealthy because all deployments have 0 replicas ready.",
@@ -150,6 +151,19 @@ def _as_it_stands(call: Call, addon: dict[str, Any]) -> dict[str, Any]:
         }
         return {**addon, "status": "DEGRADED", "health": {"issues": [issue]}}
     return addon
+
+
+def _takes_pods(call: Call, cluster: str) -> bool:
+    """Whether a node has no taint that keeps the add-on's pods out."""
+    return any(
+        ids
+        for key, ids in call.region.nodes.items()
+        if key[0] == cluster
+        and not any(
+            taint["effect"] in ("NO_SCHEDULE", "NO_EXECUTE")
+            for taint in call.region.nodegroups.get(key, {}).get("taints") or ()
+        )
+    )
 
 
 def _version(name: str, wanted: str | None) -> str:
