@@ -74,8 +74,8 @@ def test_a_killed_jobset_begins_again_as_a_whole_and_stops_without_a_trace(
 def test_a_trainjob_trains_in_the_pods_of_its_jobset_and_stops_without_a_trace(
     cluster: ClusterSite,
 ) -> None:
-    before = cluster.things()
     cluster.install("trainjob")
+    before = cluster.things()
     begun = cluster.launch(
         "modern", "--launcher", "trainjob", "--nodes", 2, "--detach", settings=ENDLESS
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from playrunner.training.kube.rights_command import given
-from tests.support.kube.service_account import as_account
+from tests.support.kube.service_account import as_account, no_rights
 from tests.support.launch.cluster import ClusterSite, cluster_site
 
 SHORT = (
@@ -40,23 +40,7 @@ def test_a_user_with_rights_in_one_namespace_trains_there(cluster: ClusterSite) 
 
 
 def test_a_user_without_rights_is_told_the_missing_one_in_one_line(cluster: ClusterSite) -> None:
-    none = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": {"name": "nothing", "namespace": "default"},
-        "rules": [],
-    }
-    binding = {
-        **none,
-        "kind": "RoleBinding",
-        "roleRef": {
-            "apiGroup": "rbac.authorization.k8s.io",
-            "kind": "Role",
-            "name": "nothing",
-        },
-        "subjects": [{"kind": "ServiceAccount", "namespace": "default", "name": "nobody"}],
-    }
-    nobody = as_account(cluster.api, cluster.state, "nobody", [none, binding])
+    nobody = as_account(cluster.api, cluster.state, "nobody", no_rights("nobody"))
     cluster.say(kubeconfig=str(nobody))
     refused = cluster.launch("nobodys", "--nodes", 1, settings=SHORT)
     cluster.say()

@@ -35,6 +35,24 @@ def as_account(api: Api, folder: Path, name: str, objects: list[dict[str, Any]])
     return file
 
 
+def no_rights(name: str) -> list[dict[str, Any]]:
+    """A role without rules, bound to an account: the sandbox holds it to that."""
+    group = "rbac.authorization.k8s.io"
+    role = {
+        "apiVersion": f"{group}/v1",
+        "kind": "Role",
+        "metadata": {"name": "nothing", "namespace": "default"},
+        "rules": [],
+    }
+    binding = {
+        **role,
+        "kind": "RoleBinding",
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": "nothing"},
+        "subjects": [{"kind": "ServiceAccount", "namespace": "default", "name": name}],
+    }
+    return [role, binding]
+
+
 def forget_account(api: Api, name: str, objects: list[dict[str, Any]]) -> None:
     for one in objects:
         api.call("DELETE", f"{RIGHTS}/{PATHS[one['kind']]}/{one['metadata']['name']}")
