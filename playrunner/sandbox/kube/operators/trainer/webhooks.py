@@ -5,6 +5,7 @@ from __future__ import annotations
 from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.resources import Object, labels_of
 from playrunner.sandbox.kube.operators.kinds import CLUSTER_RUNTIMES, RUNTIMES
+from playrunner.sandbox.kube.operators.listener import Judge
 from playrunner.sandbox.kube.operators.reviews import ReviewAnswer, ReviewRequest
 from playrunner.sandbox.kube.operators.trainer.controller import runtime_of
 from playrunner.sandbox.kube.operators.trainer.job_sets import STEP
@@ -52,7 +53,7 @@ def _problems(runtime: Object) -> list[str]:
     ]
 
 
-JUDGES = {
+JUDGES: dict[str, Judge] = {
     "/mutate-trainer-kubeflow-org-v1alpha1-trainjob": complete_train_job,
     "/validate-trainer-kubeflow-org-v1alpha1-trainjob": judge_train_job,
     f"/validate-trainer-kubeflow-org-v1alpha1-{RUNTIMES.kind.lower()}": judge_runtime,
