@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from playrunner.cloud.instance_types import instance
 
-_NEURON_CORES = {"trn1": 2, "trn1n": 2, "trn2": 4}  # that train, of one device
+_NEURON_CORES = {"trn1": 2, "trn1n": 2, "trn2": 4, "trn2u": 4}  # that train, of one device
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,17 @@ _CHIPS = {
     "p5e": ("H200", 141.0, True),
     "p5en": ("H200", 141.0, True),
     "p6-b200": ("B200", 179.0, True),
+    "p6-b300": ("B300", 268.0, True),
+    "p6e-gb200": ("GB200", 185.0, True),
     "trn1": ("Trainium", 32.0, True),
     "trn1n": ("Trainium", 32.0, True),
     "trn2": ("Trainium2", 96.0, True),
+    "trn2u": ("Trainium2", 96.0, True),
     "a2-highgpu": ("A100", 40.0, True),
     "a2-megagpu": ("A100", 40.0, True),
+    "a3-highgpu": ("H100", 80.0, True),
+    "a3-megagpu": ("H100", 80.0, True),
+    "a3-ultragpu": ("H200", 141.0, True),
 }
 _SIZES = {
     "xlarge": (4, 16.0),
@@ -81,11 +87,17 @@ _HOSTS = {
     "p5e.48xlarge": (192, 2048.0),
     "p5en.48xlarge": (192, 2048.0),
     "p6-b200.48xlarge": (192, 2048.0),
+    "p6-b300.48xlarge": (192, 4096.0),
+    "p6e-gb200.36xlarge": (144, 960.0),
     "trn1.2xlarge": (8, 32.0),
     "trn1.32xlarge": (128, 512.0),
     "trn1n.32xlarge": (128, 512.0),
     "trn2.48xlarge": (192, 2048.0),
+    "trn2u.48xlarge": (192, 2048.0),
     "m5.large": (2, 8.0),
     **{f"a2-highgpu-{count}g": (12 * count, 85.0 * count) for count in (1, 2, 4, 8)},
     "a2-megagpu-16g": (96, 1360.0),
+    **{f"a3-highgpu-{count}g": (26 * count, 234.0 * count) for count in (1, 2, 4, 8)},
+    "a3-megagpu-8g": (208, 1872.0),
+    "a3-ultragpu-8g": (224, 2952.0),
 }

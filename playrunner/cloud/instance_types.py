@@ -63,12 +63,18 @@ _FAMILIES = {
     "p5e": (True, True),
     "p5en": (True, True),
     "p6-b200": (True, True),
+    "p6-b300": (True, True),
+    "p6e-gb200": (True, True),
     "trn1": (True, False),
     "trn1n": (True, False),
     "trn2": (True, False),
+    "trn2u": (True, False),
     "m5": (False, False),
     "a2-highgpu": (False, True),
     "a2-megagpu": (False, True),
+    "a3-highgpu": (False, True),
+    "a3-megagpu": (False, True),
+    "a3-ultragpu": (False, True),
 }
 
 _HUGE_PAGES_MIB = {"p5": 5120, "p5e": 5120, "p5en": 5120}
@@ -104,11 +110,19 @@ _COUNTS = {
     "p5e.48xlarge": (8, 32),
     "p5en.48xlarge": (8, 16),
     "p6-b200.48xlarge": (8, 8),
+    # Of its 17 network cards the first is without EFA
+    "p6-b300.48xlarge": (8, 16),
+    # Every second of its network cards after the first
+    "p6e-gb200.36xlarge": (4, 8),
     "trn1.2xlarge": (1, 0),
     "trn1.32xlarge": (16, 8),
     "trn1n.32xlarge": (16, 16),
     "trn2.48xlarge": (16, 16),
+    "trn2u.48xlarge": (16, 16),
     "m5.large": (0, 0),
     **{f"a2-highgpu-{count}g": (count, 0) for count in (1, 2, 4, 8)},
     "a2-megagpu-16g": (16, 0),
+    **{f"a3-highgpu-{count}g": (count, 0) for count in (1, 2, 4, 8)},
+    "a3-megagpu-8g": (8, 0),
+    "a3-ultragpu-8g": (8, 0),
 }

@@ -19,6 +19,7 @@ from playrunner.sandbox.datasets.process import Datasets
 from playrunner.sandbox.gcp import process as gcp_process
 from playrunner.sandbox.gcp.process import Gcp
 from playrunner.sandbox.kube.process import process as kube_process
+from playrunner.sandbox.kube.process import shared_claim
 from playrunner.sandbox.kube.process.process import Kube
 from playrunner.sandbox.registry import Registry
 from playrunner.sandbox.state import SandboxError, default_root
@@ -68,11 +69,7 @@ def _up(root: Path, asked: argparse.Namespace) -> Found:
     aws = aws_process.up(root) if asked.aws or asked.only == "aws" else aws_process.status(root)
     gcp = gcp_process.up(root) if asked.gcp or asked.only == "gcp" else gcp_process.status(root)
     ssh_nodes = nodes.up(root, asked.nodes) if asked.only in (None, "nodes") else nodes.status(root)
-    kube = (
-        kube_process.up(root, moving=True)
-        if asked.kube or asked.only == "kube"
-        else kube_process.status(root)
-    )
+    kube = _cluster_up(root) if asked.kube or asked.only == "kube" else kube_process.status(root)
     wanted = (
         asked.registry
         or asked.only == "registry"
@@ -82,6 +79,12 @@ def _up(root: Path, asked: argparse.Namespace) -> Found:
     served = asked.datasets or asked.only == "datasets"
     sets = datasets_process.up(root) if served else datasets_process.status(root)
     return Found(ssh_nodes, aws, gcp, kube, images, sets)
+
+
+def _cluster_up(root: Path) -> Kube:
+    kube = kube_process.up(root, moving=True)
+    shared_claim.offer(Path(kube.kubeconfig), root / "data")
+    return kube
 
 
 def _status(root: Path) -> Found:

@@ -22,6 +22,7 @@ CLUSTER_LAUNCHERS = {
     "vcjob": "playrunner.training.kube.launchers.vcjob",
     "deepspeedjob": "playrunner.training.kube.launchers.deepspeedjob",
     "jobset": "playrunner.training.kube.launchers.jobset",
+    "trainjob": "playrunner.training.kube.launchers.trainjob",
 }
 
 _Launcher = TypeVar("_Launcher")

@@ -33,6 +33,9 @@ ROLES = (
     "volcano",
     "kubeflow",
     "elastic",
+    "jobset",
+    "kubeflow-trainer",
+    "kueue",
     "tensorboard",
     "node-contract",
 )
@@ -109,12 +112,26 @@ FACTS: dict[str, dict[str, str]] = {
         IMAGES: "torchelastic/kubernetes:0.1.0"
     },
     "crd/elasticjobs.elastic.pytorch.org": {"{.spec.versions[0].subresources}": ""},
+    "deployment/jobset-controller-manager -n jobset-system": {
+        IMAGES: "registry.k8s.io/jobset/jobset:v0.12.0"
+    },
+    "crd/jobsets.jobset.x-k8s.io": {"{.spec.versions[0].name}": "v1alpha2"},
+    "deployment/kubeflow-trainer-controller-manager -n kubeflow-system": {
+        IMAGES: "ghcr.io/kubeflow/trainer/trainer-controller-manager:v2.3.0"
+    },
+    "crd/trainjobs.trainer.kubeflow.org": {"{.spec.versions[0].name}": "v1alpha1"},
+    "deployment/kueue-controller-manager -n kueue-system": {
+        IMAGES: "registry.k8s.io/kueue/kueue:v0.19.2"
+    },
+    "clusterqueue.kueue.x-k8s.io/training": {"{.spec.queueingStrategy}": "BestEffortFIFO"},
+    "localqueue.kueue.x-k8s.io/training -n default": {"{.spec.clusterQueue}": "training"},
 }
 # What steps before the manifests would give.
 LEARNT = {
     "volcano_nodes": {
         "allocatable": {"cpu": "256", "memory": "1Gi", "aws.amazon.com/neuron": "32"}
     },
+    "kueue_nodes": {"allocatable": {"cpu": "256", "memory": "1Gi", "nvidia.com/gpu": "8"}},
     "efs_csi_role": {"Arn": "arn:aws:iam::123456789012:role/demo-efs-csi"},
     "efs_mountable_id": "fs-1",
     "fsx_csi_role": {},
@@ -124,6 +141,8 @@ LEARNT = {
     "fsx_subnet_id": "subnet-1",
     "fsx_security_group_id": "sg-1",
 }
+# Custom kinds, which the validator does not know.
+OWN_KINDS = ("scheduling.volcano.sh", "kueue.x-k8s.io", "trainer.kubeflow.org")
 # Things that come and go by themselves, whoever is in the cluster.
 PASSING = {"events", "leases", "endpointslices", "componentstatuses"}
 
@@ -161,6 +180,9 @@ def test_all_roles_come_are_left_alone_and_go(storage: AddonStage) -> None:
         ("eks-cpu", "kubeflow", "current"),
         ("eks-cpu", "kubeflow", "guide"),
         ("eks-gpu", "elastic", "current"),
+        ("eks-gpu", "jobset", "current"),
+        ("eks-gpu", "kubeflow_trainer", "current"),
+        ("eks-gpu", "kueue", "current"),
         ("eks-gpu", "efs", "current"),
         ("eks-trainium", "fsx", "guide"),
     ],
@@ -176,7 +198,7 @@ def test_what_operators_and_drivers_bring_is_valid_in_every_version(
     bodies = [
         body
         for body in yaml.safe_load_all(text)
-        if body and not body["apiVersion"].startswith("scheduling.volcano.sh")
+        if body and not body["apiVersion"].startswith(OWN_KINDS)
     ]
     assert len(bodies) > 5
     for body in bodies:

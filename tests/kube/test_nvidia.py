@@ -64,6 +64,22 @@ def test_gpus_come_with_it_and_go_with_it(stage: AddonStage) -> None:
     stage.awaited(lambda: stage.allocatable(node, "nvidia.com/gpu") == "0")
 
 
+def test_nodes_that_never_offer_their_gpus_fail_the_role_with_their_names(
+    stage: AddonStage,
+) -> None:
+    node = stage.node("blind", "p4d.24xlarge", {"cpu": "4"})
+    taint = {"key": "team", "value": "others", "effect": "NoSchedule"}  # no plugin runs there
+    stage.api.merge(f"/api/v1/nodes/{node}", {"spec": {"taints": [taint]}})
+    made = stage.create("nvidia", nvidia_offered_timeout=1, nvidia_timeout=20)
+    told = f"no node offers nvidia.com/gpu: {node} offers 0 of 8"
+    assert made.code == 2 and told in made.messages, made.messages
+    stage.offer(node, {"cpu": "4", "nvidia.com/gpu": 7})
+    fewer = stage.create("nvidia", nvidia_offered_timeout=1, nvidia_timeout=20)
+    assert fewer.code == 0, fewer.messages
+    (warning,) = fewer.values["nvidia : nvidia devices are offered"]["warnings"]
+    assert warning.endswith(f"{node} offers 7 of 8")
+
+
 def test_one_that_came_with_the_cluster_is_used_as_it_is(stage: AddonStage) -> None:
     theirs = plugin(nvidia_image="theirs/k8s-device-plugin:1")
     home = "/apis/apps/v1/namespaces/kube-system/daemonsets"

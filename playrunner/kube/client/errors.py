@@ -69,6 +69,11 @@ class KubeError(Refused):
         return any(text in self.message for text in _WEBHOOK_SILENT)
 
     @property
+    def comes_before(self) -> bool:
+        """It names another object that its webhook has not seen yet; it may a moment later."""
+        return "must be created before" in self.message
+
+    @property
     def invalid(self) -> bool:
         """The object itself is wrong, whenever and wherever it is applied."""
         return self.status in (400, 422) or (

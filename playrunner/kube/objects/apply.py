@@ -54,7 +54,8 @@ class SetApplier:
             preview = self.kube.apply(declared.resource, body, force=self.force, dry=True)
             return preview if body is declared.body else None
         except KubeError as error:
-            if error.webhook_silent or error.terminating:
+            if error.webhook_silent or error.terminating or error.comes_before:
+                self.progress(f"{declared.key}: {_retry_reason(error)}")
                 return None
             if body is not declared.body and not error.invalid:
                 return None  # refused for reasons of the other namespace
@@ -107,7 +108,7 @@ class SetApplier:
                     new_kind and error.not_found and time.monotonic() - started < SERVED_SECONDS
                 )
                 if time.monotonic() > self.deadline or not (
-                    error.webhook_silent or error.terminating or unserved
+                    error.webhook_silent or error.terminating or error.comes_before or unserved
                 ):
                     raise
                 self.progress(f"{what}: {_retry_reason(error)}")
@@ -211,7 +212,9 @@ def _field_in(message: str) -> str:
 
 def _retry_reason(error: KubeError) -> str:
     if error.webhook_silent:
-        return "an admission webhook does not answer yet"
+        return f"waiting for an admission webhook: {refusal(error)}"
+    if error.comes_before:
+        return "an object that it names is not seen yet"
     return "its namespace is being deleted" if error.terminating else "its kind is not served yet"
 
 

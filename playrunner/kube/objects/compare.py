@@ -129,11 +129,25 @@ def shown(thing: Mapping[str, Any], as_text: bool) -> str:
 
     return str(
         yaml.dump(
-            plain(essence(thing)),
+            plain(_without_bytes(essence(thing))),
             Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
             sort_keys=True,
         )
     )
+
+
+def _without_bytes(thing: Mapping[str, Any]) -> dict[str, Any]:
+    """Bytes say nothing to a reader: their number and hash stand for them."""
+    binary = thing.get("binaryData")
+    if not isinstance(binary, dict):
+        return dict(thing)
+    return {**thing, "binaryData": {key: _summary(value) for key, value in binary.items()}}
+
+
+def _summary(encoded: Any) -> str:
+    text = str(encoded)
+    size = len(text) * 3 // 4 - text[-2:].count("=")
+    return f"{size} bytes, sha256 {hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def _without_run(declared: Mapping[str, Any]) -> dict[str, Any]:

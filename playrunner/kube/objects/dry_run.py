@@ -4,11 +4,15 @@ what the server's dry run answers."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from playrunner.hostside.module import Failed
 from playrunner.kube.objects.apply import SetApplier
 from playrunner.kube.objects.compare import as_declared, same, shown
 from playrunner.kube.objects.set_objects import DeclaredObject, Identity, LiveObject, ObservedSet
 from playrunner.kube.objects.shape import shape
+
+MOST_REFUSALS = 5  # that are told of one set
 
 
 class DryRunPreview:
@@ -42,12 +46,15 @@ class DryRunPreview:
             for item in declared
             if item.kind == "Namespace" and observed.live(item.identity) is None
         ]
-        previews = applier.kube.together(
-            lambda item: applier.dry_run(
-                item, observed.live(item.identity) is not None, new_namespaces
-            ),
-            unsure,
-        )
+
+        def preview_or_refusal(item: DeclaredObject) -> dict[str, Any] | Failed | None:
+            try:
+                exists = observed.live(item.identity) is not None
+                return applier.dry_run(item, exists, new_namespaces)
+            except Failed as error:
+                return error
+
+        previews = _unrefused(applier.kube.together(preview_or_refusal, unsure))
         for item, preview in zip(unsure, previews, strict=True):
             live = observed.live(item.identity)
             if live and preview and same(live.body, preview):
@@ -56,6 +63,20 @@ class DryRunPreview:
                 text = shown(preview if live and preview else item.body, in_full)
             texts[item.key] = self._texts[item.identity, _version(live)] = text
         return texts
+
+
+def _unrefused(
+    answers: Sequence[dict[str, Any] | Failed | None],
+) -> list[dict[str, Any] | None]:
+    """All that is refused is told at once: whoever mends the first would only meet the next."""
+    refused = [answer for answer in answers if isinstance(answer, Failed)]
+    if len(refused) == 1:
+        raise refused[0]
+    if refused:
+        more = len(refused) - MOST_REFUSALS
+        lines = [str(answer) for answer in refused[:MOST_REFUSALS]]
+        raise Failed("\n".join([*lines, *([f"and {more} more"] if more > 0 else [])]))
+    return [answer for answer in answers if not isinstance(answer, Failed)]
 
 
 def _samples(

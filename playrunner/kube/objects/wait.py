@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,6 +17,8 @@ from playrunner.kube.watch.readiness import Readiness, readiness_of
 from playrunner.kube.watch.watch import Collection, Objects, key_of, watch_until
 
 CLASSES = Resource("storage.k8s.io/v1", "StorageClass", "storageclasses", False)
+# A wait that lasts is told with what the cluster reports: from when on, and how often it is asked
+REASON_SECONDS = 10.0
 
 
 def wait_ready(
@@ -55,14 +58,28 @@ class _Wait:
         }
         self.unready: list[dict[str, Any]] = []
         self.stuck: list[str] = []
+        self.asked_at, self.reasons = time.monotonic(), ""
 
     def run(self, seconds: float, progress: Callable[[str], None]) -> list[str]:
         collections = [*self.watched, *self.pods]
-        missing = watch_until(self.kube, collections, self._missing, seconds, progress)
+        missing = watch_until(
+            self.kube,
+            collections,
+            self._missing,
+            seconds,
+            lambda text: progress(self._with_reasons(text)),
+        )
         if missing:
             message = f"not ready within {seconds:g} seconds: {missing}"
             raise Failed(explained(self.kube, message, self.unready))
         return self.stuck
+
+    def _with_reasons(self, text: str) -> str:
+        """A wait that cannot end must say why before its time is over."""
+        if time.monotonic() - self.asked_at > REASON_SECONDS:
+            self.reasons = why(self.kube, self.unready)
+            self.asked_at = time.monotonic()
+        return f"{text}. {self.reasons}" if self.reasons else text
 
     def _missing(self, seen: dict[Collection, Objects]) -> str:
         """What is not ready yet; empty ends the wait."""

@@ -29,6 +29,7 @@ _NO_RIGHT = (
     "authentication required",
     "authorization failed",
     "no basic auth",
+    "forbidden",  # ECR answers 403 where the node's role may not pull
 )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.errors import HostUnreachable
 from playrunner.hostside.module import Action, Failed
 from playrunner.kube.client.errors import KubeError
 from playrunner.kube.client.resource import Resource
+from playrunner.kube.objects.apply import SetApplier
 from playrunner.kube.objects.manifest import inline
 from playrunner.kube.watch.explain import EVENTS, PODS
 from playrunner.kube.watch.reasons import refusal
@@ -27,8 +29,9 @@ class Proof(Action):
     definition: Any  # the object
     namespace: str = ""  # for an object that does not name its own; by default the context's
     groups: str = ""  # a kind of groups of pods, as scheduling.volcano.sh/v1beta1/PodGroup
-    # A kind that stands between the object and its pods, as batch/v1/Job
-    through: str = ""
+    # Kinds that stand between the object and its pods, outermost first, as [batch/v1/Job]
+    through: list[str] = []
+    pods: int = 1  # how many it must get
     timeout: float = 120  # seconds
     after: Any = None  # values of steps that must be there first
 
@@ -44,8 +47,11 @@ class Proof(Action):
             **body["metadata"],
         }
         resource = ctx.kube.known(str(body["apiVersion"]), str(body["kind"]))
+        applier = SetApplier(ctx.kube, True, self.timeout, ctx.progress)
         try:
-            made = ctx.kube.apply(resource, body, force=True)
+            made = applier.retrying(
+                lambda: ctx.kube.apply(resource, body, force=True), str(body["kind"])
+            )
         except KubeError as error:
             raise Failed(f"{body['kind']} {body['metadata']['name']}: {refusal(error)}") from None
         try:
@@ -63,25 +69,31 @@ class Proof(Action):
 
     def _waited(self, ctx: Context, made: dict[str, Any]) -> str:
         """What did not come; nothing where it has."""
-        namespace, name = made["metadata"]["namespace"], made["metadata"]["name"]
+        namespace, title = made["metadata"]["namespace"], made["metadata"]["name"]
         homes = [Collection(PODS, namespace)]
+        half = time.monotonic() + self.timeout / 2
         version, _, kind = self.groups.rpartition("/")
         groups = ctx.kube.resource(version, kind) if self.groups else None
         if groups:
             homes.append(Collection(groups, namespace))
-        version, _, kind = self.through.rpartition("/")
-        between = Collection(ctx.kube.known(version, kind), namespace) if self.through else None
-        if between:
-            homes.append(between)
+        between = []
+        for name_of_kind in self.through or ():
+            version, _, kind = name_of_kind.rpartition("/")
+            between.append(Collection(ctx.kube.known(version, kind), namespace))
+        homes += between
 
         def judge(seen: dict[Collection, Objects]) -> str:
-            owners = [made, *_owned(seen[between], made)] if between else [made]
-            for home, objects in seen.items():
-                for thing in () if home is between else objects.values():
-                    spoken = home.resource is PODS or (thing.get("status") or {}).get("phase")
-                    if spoken and any(_of(thing, owner) for owner in owners):
-                        return ""
-            return f"no pod ({namespace}/{name})"
+            owners = [made]
+            for middle in between:
+                owners += _owned(seen[middle], owners)
+            if groups and any(
+                _is_spoken_of(thing, late=time.monotonic() > half)
+                for thing in _owned(seen[homes[1]], owners)
+            ):
+                return ""
+            got = len(_owned(seen[homes[0]], owners))
+            count = f"{got} of {self.pods} pods" if got else "no pod"
+            return "" if got >= self.pods else f"{count} ({namespace}/{title})"
 
         return watch_until(ctx.kube, homes, judge, self.timeout, ctx.progress)
 
@@ -103,8 +115,20 @@ class Proof(Action):
         return f": {'; '.join(filter(None, said))}" if any(said) else ""
 
 
-def _owned(objects: Objects, made: dict[str, Any]) -> list[dict[str, Any]]:
-    return [thing for thing in objects.values() if _of(thing, made)]
+def _is_spoken_of(group: dict[str, Any], late: bool) -> bool:
+    """Whether its scheduler has said that there is no room: a full cluster proves nothing against
+    it. Some versions say so by the phase alone, which stands there from the beginning."""
+    status = group.get("status") or {}
+    held = [
+        one
+        for one in status.get("conditions") or ()
+        if one.get("type") == "Unschedulable" and str(one.get("status")) == "True"
+    ]
+    return bool(held or (late and status.get("phase")))
+
+
+def _owned(objects: Objects, owners: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [thing for thing in objects.values() if any(_of(thing, owner) for owner in owners)]
 
 
 def _of(thing: dict[str, Any], made: dict[str, Any]) -> bool:

@@ -27,6 +27,7 @@ from playrunner.training.kube.launchers.kind import Status
 from playrunner.training.kube.network.gate import expected, launch_past_gate, with_gate
 from playrunner.training.kube.network.gate_result import GateListener, GateResultReader
 from playrunner.training.kube.one_off.cacheset import hold
+from playrunner.training.kube.operator_install import install_operator
 from playrunner.training.kube.plan import CLAIMS, plan
 from playrunner.training.kube.runs.bad_nodes import BadNodes
 from playrunner.training.kube.runs.follow import Follower
@@ -75,6 +76,8 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
         return 0
     if not options.check:
         quarantine.release_expired(session.kube)
+    if install_operator(session, KINDS[launcher], options):
+        phases.done(f"installed {KINDS[launcher].controller[1]}")
     job = plan(request, profile, session, launcher, replacing=existing.run_id if existing else "")
     job = _with_data(job, data, session, options, line)
     job = with_gate(_with_notes_said(job, line), session, request.gate, line.say)

@@ -131,7 +131,10 @@ def _operator(kube: Kube, kind: Kind) -> list[str]:
         return (
             []
             if kube.resource(*kind.resource)
-            else [f"it has no {kind.resource[1]} of {kind.resource[0]}; run {kind.needs} first"]
+            else [
+                f"it has no {kind.resource[1]} of {kind.resource[0]}; run {kind.needs} first, or"
+                " give --yes and the launch installs it"
+            ]
         )
     version_info = kube.read("/version") or {}
     version = tuple(

@@ -37,8 +37,14 @@ _CODE = {
     "quarantine": ("kube/nodes/quarantine.py",),
 }
 _OBJECT = re.compile(r"^apiVersion: (\S+)\nkind: (\S+)$", re.MULTILINE)
+# A kind that a template chooses, and objects that steps of roles name: for proofs and dry runs
+_CHOSEN = re.compile(r"^apiVersion: (\S+)\nkind: \{\{(.*)\}\}$", re.MULTILINE)
+_QUOTED = re.compile(r"'([A-Z]\w+)'")
+_IN_STEPS = re.compile(r"apiVersion: ([\w./-]+)(?:,|\n) *kind: ([A-Z]\w+)")
+_WATCHED = re.compile(r"\b([a-z][\w.-]*/v\w+)/([A-Z]\w+)")
 _GRANTING = {"Role": ("bind", "escalate"), "ClusterRole": ("bind", "escalate")}
 _CLUSTER_WIDE = {
+    "ClusterQueue",
     "ClusterRole",
     "ClusterRoleBinding",
     "CSIDriver",
@@ -50,6 +56,7 @@ _CLUSTER_WIDE = {
     "PersistentVolume",
     "PriorityClass",
     "Queue",
+    "ResourceFlavor",
     "RuntimeClass",
     "StorageClass",
     "ValidatingWebhookConfiguration",
@@ -106,6 +113,7 @@ def add_on_rights() -> Iterator[Right]:
         if each.is_dir() and each.name != "training"
     )
     yield from _templates(names, WRITE)
+    yield from _steps()
     yield from _rights("v1", "ConfigMap", WRITE)  # what was applied is recorded there
     for resource in ("nodes", "pods", "events"):
         for verb in READ:
@@ -189,8 +197,25 @@ def _templates(names: Iterable[str], verbs: Iterable[str]) -> Iterator[Right]:
     for folder in folders("manifests"):
         for name in names:
             for path in sorted((folder / name).glob("*.j2")):
-                for version, kind in _OBJECT.findall(path.read_text()):
+                text = path.read_text()
+                for version, kind in _OBJECT.findall(text):
                     yield from _rights(version, kind, verbs)
+                for version, choice in _CHOSEN.findall(text):
+                    for kind in _QUOTED.findall(choice):
+                        yield from _rights(version, kind, verbs)
+
+
+def _steps() -> Iterator[Right]:
+    """Small objects by which roles prove that an operator works, and what stands between these and
+    their pods."""
+    for folder in folders("roles"):
+        for path in sorted(folder.glob("*/tasks/*.yaml")) + sorted(folder.glob("*/vars/*.yaml")):
+            text = path.read_text()
+            for version, kind in _IN_STEPS.findall(text):
+                if kind != "Pod":  # a template: its operator creates it
+                    yield from _rights(version, kind, WRITE)
+            for version, kind in _WATCHED.findall(text):
+                yield from _rights(version, kind, READ)
 
 
 def _rights(version: str, kind: str, verbs: Iterable[str]) -> Iterator[Right]:

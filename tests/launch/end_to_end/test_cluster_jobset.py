@@ -1,5 +1,5 @@
-"""A run by jobset: killed, explained, begun again as a whole, and stopped; and one that waits in a
-queue of Kueue. One sandbox for both."""
+"""A run by jobset: killed, explained, begun again as a whole, and stopped; one by trainjob; and one
+that waits in a queue of Kueue. One sandbox for all."""
 
 from __future__ import annotations
 
@@ -67,6 +67,26 @@ def test_a_killed_jobset_begins_again_as_a_whole_and_stops_without_a_trace(
     assert not first & {pod["name"] for pod in again["pods"]}  # all of them are new
     assert again["step"] >= 5  # from its checkpoint
     stopped = cluster.ask("train.stop", "--name", "whole")
+    assert stopped.code == 0, stopped.text
+    assert cluster.things() == before
+
+
+def test_a_trainjob_trains_in_the_pods_of_its_jobset_and_stops_without_a_trace(
+    cluster: ClusterSite,
+) -> None:
+    cluster.install("trainjob")
+    before = cluster.things()
+    begun = cluster.launch(
+        "modern", "--launcher", "trainjob", "--nodes", 2, "--detach", settings=ENDLESS
+    )
+    assert begun.code == 0, begun.text
+    cluster.await_step("modern", 1)
+    seen = cluster.await_met("modern", 2)
+    run = seen["run_id"]
+    assert all(pod["name"].startswith(f"{run}-node-0-") for pod in seen["pods"])
+    (owner,) = cluster.api.get(f"{SETS}/{run}")["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"]) == ("TrainJob", run)
+    stopped = cluster.ask("train.stop", "--name", "modern")
     assert stopped.code == 0, stopped.text
     assert cluster.things() == before
 

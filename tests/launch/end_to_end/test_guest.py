@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from playrunner.training.kube.rights_command import given
+from tests.support.kube.service_account import as_account, no_rights
 from tests.support.launch.cluster import ClusterSite, cluster_site
 
-PATHS = {
-    "Role": "namespaces/default/roles",
-    "RoleBinding": "namespaces/default/rolebindings",
-    "ClusterRole": "clusterroles",
-    "ClusterRoleBinding": "clusterrolebindings",
-}
-ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 SHORT = (
     "train.steps=3",
     "train.log.every=1",
@@ -34,27 +25,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterSite]:
         yield made
 
 
-def as_account(cluster: ClusterSite, name: str, objects: list[dict[str, Any]]) -> Path:
-    """A kubeconfig of a service account with these roles."""
-    cluster.api.call("POST", ACCOUNTS, {"metadata": {"name": name}})
-    for one in objects:
-        said = cluster.api.call(
-            "POST", f"/apis/rbac.authorization.k8s.io/v1/{PATHS[one['kind']]}", one
-        )
-        assert said["kind"] != "Status", said
-    token = cluster.api.call(
-        "POST", f"{ACCOUNTS}/{name}/token", {"spec": {"expirationSeconds": 3600}}
-    )["status"]["token"]
-    config = yaml.safe_load(Path(cluster.api.kubeconfig).read_text())
-    config["users"][0]["user"] = {"token": token}
-    file = cluster.state / f"{name}.yaml"
-    file.write_text(yaml.safe_dump(config))
-    return file
-
-
 def test_a_user_with_rights_in_one_namespace_trains_there(cluster: ClusterSite) -> None:
     role, binding, *_ = given("training", "default", "default:guest")
-    guest = as_account(cluster, "guest", [role, binding])
+    guest = as_account(cluster.api, cluster.state, "guest", [role, binding])
     cluster.say(kubeconfig=str(guest))
     done = cluster.launch("guests", "--nodes", 1, settings=SHORT)
     assert done.code == 0, done.text
@@ -67,23 +40,7 @@ def test_a_user_with_rights_in_one_namespace_trains_there(cluster: ClusterSite) 
 
 
 def test_a_user_without_rights_is_told_the_missing_one_in_one_line(cluster: ClusterSite) -> None:
-    none = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": {"name": "nothing", "namespace": "default"},
-        "rules": [],
-    }
-    binding = {
-        **none,
-        "kind": "RoleBinding",
-        "roleRef": {
-            "apiGroup": "rbac.authorization.k8s.io",
-            "kind": "Role",
-            "name": "nothing",
-        },
-        "subjects": [{"kind": "ServiceAccount", "namespace": "default", "name": "nobody"}],
-    }
-    nobody = as_account(cluster, "nobody", [none, binding])
+    nobody = as_account(cluster.api, cluster.state, "nobody", no_rights("nobody"))
     cluster.say(kubeconfig=str(nobody))
     refused = cluster.launch("nobodys", "--nodes", 1, settings=SHORT)
     cluster.say()

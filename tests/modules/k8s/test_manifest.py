@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
+from playrunner.kube.objects.compare import shown
 from tests.support.kube.module_stage import KubeStage
 
 
@@ -121,6 +123,26 @@ def test_a_field_that_another_took_over_is_named_with_its_owner(stage: KubeStage
     assert forced.code == 0 and stage.api.get(path(stage, "one"))["data"] == {"a": "1"}, (
         forced.messages
     )
+
+
+def test_every_conflict_of_a_set_is_told_at_once(stage: KubeStage) -> None:
+    set_of_two = step(stage, config("one", a="1"), config("two", b="2"))
+    assert stage.play([set_of_two]).code == 0
+    stage.api.merge(path(stage, "one"), {"data": {"a": "theirs"}}, manager="their-tool")
+    stage.api.merge(path(stage, "two"), {"data": {"b": "theirs"}}, manager="another-tool")
+    refused = stage.play([set_of_two])
+    assert refused.code == 2 and '"their-tool" owns .data.a' in refused.messages, refused.messages
+    assert '"another-tool" owns .data.b' in refused.messages, refused.messages
+
+
+def test_bytes_are_shown_by_their_number_and_a_change_of_them_still_shows() -> None:
+    def text(data: bytes) -> str:
+        binary = {"code.tar": base64.b64encode(data).decode()}
+        return shown({"kind": "ConfigMap", "metadata": {"name": "x"}, "binaryData": binary}, True)
+
+    before, after = text(b"a" * 3000), text(b"b" * 3000)
+    assert "3000 bytes" in before and len(before) < 200
+    assert before != after
 
 
 def test_values_in_other_words_are_no_difference(stage: KubeStage) -> None:

@@ -70,6 +70,14 @@ def waiting(reason: str, message: str = "", **more: Any) -> dict[str, Any]:
             waiting("ImagePullBackOff", "pull access denied, 403 Forbidden: denied"),
             "may not be pulled",
         ),
+        (
+            waiting(
+                "ErrImagePull",
+                "failed to resolve reference: pulling from host 1.dkr.ecr.us-west-2.amazonaws.com"
+                " failed with status code [manifests 1]: 403 Forbidden",
+            ),
+            "may not be pulled: give the node's role",
+        ),
         (waiting("ImagePullBackOff", "i/o timeout"), "can the node reach the registry"),
         (
             waiting("CreateContainerConfigError", 'secret "login" not found'),

@@ -88,6 +88,13 @@ class KubeStage:
             code = run_plays(self._plays(steps), options, "test")
         return Run(code, json.loads(out.getvalue())["results"], out.getvalue())
 
+    def told(self, steps: Sequence[dict[str, Any]]) -> str:
+        """What the user sees of steps that another command runs, as a launch does."""
+        err = io.StringIO()
+        with contextlib.redirect_stderr(err):
+            run_plays(self._plays(steps), Options((self._inventory({}),), quiet=True), "test")
+        return err.getvalue()
+
     def delete(self, steps: Sequence[dict[str, Any]], **variables: Any) -> Run:
         survey, gone = Survey(), list[Deletion]()
 

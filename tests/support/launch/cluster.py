@@ -29,9 +29,16 @@ KINDS = {
     "/apis/elastic.pytorch.org/v1alpha1": ("elasticjobs",),
     "/apis/batch.volcano.sh/v1alpha1": ("jobs",),
     "/apis/jobset.x-k8s.io/v1alpha2": ("jobsets",),
+    "/apis/trainer.kubeflow.org/v1alpha1": ("trainjobs", "trainingruntimes"),
     "/apis/networking.k8s.io/v1": ("networkpolicies",),
 }
-ROLES = {"pytorchjob": "kubeflow", "elasticjob": "elastic", "vcjob": "volcano", "jobset": "jobset"}
+ROLES = {
+    "pytorchjob": "kubeflow",
+    "elasticjob": "elastic",
+    "vcjob": "volcano",
+    "jobset": "jobset",
+    "trainjob": "kubeflow-trainer",
+}
 
 
 class ClusterSite(Site):

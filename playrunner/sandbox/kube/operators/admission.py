@@ -29,13 +29,17 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
 from playrunner.sandbox.kube.operators import kubeflow_webhooks
 from playrunner.sandbox.kube.operators.installed import (
     JOBSET_MANAGER,
+    KUEUE_MANAGER,
+    TRAINER_MANAGER,
     TRAINING_OPERATOR,
     VOLCANO_ADMISSION,
     Operator,
 )
 from playrunner.sandbox.kube.operators.jobset import webhooks as jobset_webhooks
 from playrunner.sandbox.kube.operators.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
+from playrunner.sandbox.kube.operators.kueue import webhooks as kueue_webhooks
 from playrunner.sandbox.kube.operators.listener import Judge, Listener
+from playrunner.sandbox.kube.operators.trainer import webhooks as trainer_webhooks
 from playrunner.sandbox.kube.operators.volcano import webhooks as volcano_webhooks
 from playrunner.sandbox.state import write_file
 
@@ -92,6 +96,20 @@ WEBHOOKS = (
             "/mutate--v1-pod": jobset_webhooks.pass_pod,
             "/validate--v1-pod": jobset_webhooks.pass_pod,
         },
+    ),
+    Webhooks(
+        TRAINER_MANAGER,
+        "kubeflow-trainer-controller-manager",
+        9443,
+        "kubeflow-trainer-webhook-cert",
+        trainer_webhooks.JUDGES,
+    ),
+    Webhooks(
+        KUEUE_MANAGER,
+        "kueue-webhook-service",
+        9443,
+        "kueue-webhook-server-cert",
+        kueue_webhooks.JUDGES,
     ),
 )
 

@@ -6,7 +6,9 @@ from playrunner.sandbox.kube.controllers.framework.controller import Controller
 from playrunner.sandbox.kube.operators import elastic, kubeflow
 from playrunner.sandbox.kube.operators.admission import AdmissionController
 from playrunner.sandbox.kube.operators.jobset.controller import JobSetController
+from playrunner.sandbox.kube.operators.kueue.controller import KueueController
 from playrunner.sandbox.kube.operators.replicated.controller import ReplicaJobController
+from playrunner.sandbox.kube.operators.trainer.controller import TrainJobController
 from playrunner.sandbox.kube.operators.volcano.jobs import VolcanoJobController
 from playrunner.sandbox.kube.operators.volcano.lone_pods import LonePodController
 from playrunner.sandbox.kube.operators.volcano.queues import QueueController
@@ -34,6 +36,8 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     QueueController,
     LonePodController,
     JobSetController,
+    TrainJobController,
+    KueueController,
     VolcanoScheduler,
     AdmissionController,
 )

@@ -79,6 +79,8 @@ VOLCANO_CONTROLLERS = Operator(
 VOLCANO_SCHEDULER = Operator("volcano-system", "volcano-scheduler")
 VOLCANO_ADMISSION = Operator("volcano-system", "volcano-admission")
 JOBSET_MANAGER = Operator("jobset-system", "jobset-controller-manager")
+TRAINER_MANAGER = Operator("kubeflow-system", "kubeflow-trainer-controller-manager")
+KUEUE_MANAGER = Operator("kueue-system", "kueue-controller-manager")
 OPERATORS = (
     TRAINING_OPERATOR,
     ELASTIC_JOB_CONTROLLER,
@@ -86,6 +88,8 @@ OPERATORS = (
     VOLCANO_SCHEDULER,
     VOLCANO_ADMISSION,
     JOBSET_MANAGER,
+    TRAINER_MANAGER,
+    KUEUE_MANAGER,
 )
 
 

@@ -13,6 +13,23 @@ QUEUES = Resource(
 )
 COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command", custom=True)
 JOB_SETS = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet", custom=True)
+TRAIN_JOBS = Resource("trainer.kubeflow.org", "v1alpha1", "trainjobs", "TrainJob", custom=True)
+RUNTIMES = Resource(
+    "trainer.kubeflow.org", "v1alpha1", "trainingruntimes", "TrainingRuntime", custom=True
+)
+CLUSTER_RUNTIMES = Resource(
+    "trainer.kubeflow.org",
+    "v1alpha1",
+    "clustertrainingruntimes",
+    "ClusterTrainingRuntime",
+    namespaced=False,
+    custom=True,
+)
+WORKLOADS = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload", custom=True)
+LOCAL_QUEUES = Resource("kueue.x-k8s.io", "v1beta2", "localqueues", "LocalQueue", custom=True)
+CLUSTER_QUEUES = Resource(
+    "kueue.x-k8s.io", "v1beta2", "clusterqueues", "ClusterQueue", namespaced=False, custom=True
+)
 AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 MUTATING_WEBHOOKS = Resource(
     "admissionregistration.k8s.io",

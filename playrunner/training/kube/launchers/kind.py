@@ -39,6 +39,7 @@ class Kind:
     gang: bool = False  # all pods or none, in a queue
     queued: bool = False  # Kueue can hold it back until there is room for all its pods
     controller: tuple[str, str] = ("kube-system", "")  # namespace and role of its operator
+    also: tuple[str, ...] = ()  # roles that its operator stands on
 
     @property
     def manifest(self) -> str:

@@ -13,6 +13,8 @@ import pytest
 
 from playrunner.kube.client.client import Cluster, Kube
 from playrunner.kube.client.config import KubeSettings, access
+from playrunner.kube.client.errors import KubeError
+from playrunner.kube.client.resource import Resource
 from playrunner.kube.client.transport import Transport
 from playrunner.sandbox.kube.process import process
 from playrunner.training.kube.job_spec.dry_run import pod_of, try_pod
@@ -22,6 +24,7 @@ from playrunner.training.kube.plan import meeting_problems
 from playrunner.training.kube.session import ClusterSettings
 from playrunner.training.request import LaunchRefused
 from tests.support.kube.module_stage import Api
+from tests.support.kube.service_account import as_account, no_rights
 from tests.support.launch.rendering import node, planned
 
 _NUMBERS = itertools.count()
@@ -81,10 +84,50 @@ def test_a_restricted_namespace_refuses_in_its_own_words_what_the_inventory_insi
     assert "train_security: restricted" in said and "nothing was submitted" in said
 
 
-def test_a_quota_that_one_pod_is_beyond_is_told(api: Api, kube: Kube) -> None:
+@pytest.mark.parametrize("launcher", KINDS)
+def test_a_quota_that_one_pod_is_beyond_is_told_for_every_kind_of_job(
+    api: Api, kube: Kube, launcher: str
+) -> None:
     home = namespace(api, resourcequotas={"hard": {"requests.memory": "1Gi"}})
     with pytest.raises(LaunchRefused, match=r"exceeded quota: rule, requested: requests\.memory="):
-        try_pod(kube, job(home))
+        try_pod(kube, job(home, launcher))
+
+
+@pytest.fixture(scope="module")
+def nobody(api: Api, tmp_path_factory: pytest.TempPathFactory) -> Kube:
+    """A user without rights, on a cluster that has the kinds of all operators."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    for kind in KINDS.values():
+        group, _, version = kind.resource[0].partition("/")
+        plural = f"{kind.resource[1].lower()}s"
+        served = {"name": version, "served": True, "storage": True,
+                  "schema": {"openAPIV3Schema": schema}}  # fmt: skip
+        names = {"kind": kind.resource[1], "plural": plural}
+        if group != "batch":
+            api.call(
+                "POST",
+                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+                {
+                    "metadata": {"name": f"{plural}.{group}"},
+                    "spec": {"group": group, "scope": "Namespaced", "names": names,
+                             "versions": [served]},
+                },
+            )  # fmt: skip
+    folder = tmp_path_factory.mktemp("nobody")
+    file = as_account(api, folder, "nobody", no_rights("nobody"))
+    return Kube(Cluster(lambda: Transport(access(KubeSettings(str(file))))))
+
+
+@pytest.mark.parametrize("launcher", KINDS)
+def test_a_user_without_rights_is_told_the_missing_one_for_every_kind_of_job(
+    nobody: Kube, launcher: str
+) -> None:
+    version, kind = KINDS[launcher].resource
+    resource = Resource(version, kind, f"{kind.lower()}s", True)
+    body = {"apiVersion": version, "kind": kind, "metadata": {"name": "x", "namespace": "default"}}
+    assert try_pod(nobody, job("default", launcher)), "pods are its controller's to create"
+    with pytest.raises(KubeError, match=r"cannot patch resource .*kube\.rights --for training"):
+        nobody.apply(resource, body)
 
 
 def test_a_quota_that_all_pods_together_are_beyond_is_told_with_the_numbers(

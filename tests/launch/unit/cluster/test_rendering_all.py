@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,6 +68,17 @@ def test_a_run_is_known_again_from_any_machine_by_what_its_job_carries(launcher:
     assert thing["metadata"]["labels"]["playrunner.io/training"] == "bert"
 
 
+@pytest.mark.parametrize("launcher", [name for name, kind in KINDS.items() if kind.queued])
+def test_a_job_in_a_queue_of_kueue_begins_suspended_so_that_it_starts_as_a_gang(
+    launcher: str,
+) -> None:
+    job = replace(planned(launcher, "gpt2-micro-smoke", cpus(), 2), queue="team-a")
+    thing = rendered(job)[KINDS[launcher].resource[1]]
+    assert thing["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "team-a"
+    held = thing["spec"]["runPolicy"] if launcher == "pytorchjob" else thing["spec"]
+    assert held["suspend"] is True
+
+
 def test_an_image_that_has_the_trainer_gets_no_code() -> None:
     objects = rendered(
         planned(
@@ -102,6 +114,8 @@ def test_secrets_are_read_from_a_secret_and_are_nowhere_else() -> None:
 def pod_of(objects: dict[str, dict[str, Any]]) -> dict[str, Any]:
     thing = next(each for kind, each in objects.items() if "Job" in kind)
     spec = thing["spec"]
+    if "TrainingRuntime" in objects:
+        spec = objects["TrainingRuntime"]["spec"]["template"]["spec"]
     if "replicatedJobs" in spec:
         found = spec["replicatedJobs"][0]["template"]["spec"]["template"]
     elif "tasks" in spec:

@@ -48,6 +48,19 @@ def test_add_ons_may_grant_what_they_install_and_an_audit_only_reads() -> None:
     (role,) = roles("add-ons")
     assert "escalate" in allowed(role, "rbac.authorization.k8s.io", "clusterroles")
     assert "create" in allowed(role, "apiextensions.k8s.io", "customresourcedefinitions")
+    for group, plural in (
+        ("batch.volcano.sh", "jobs"),
+        ("kubeflow.org", "pytorchjobs"),
+        ("elastic.pytorch.org", "elasticjobs"),
+        ("jobset.x-k8s.io", "jobsets"),
+        ("trainer.kubeflow.org", "trainjobs"),
+        ("trainer.kubeflow.org", "trainingruntimes"),
+        ("batch", "jobs"),
+    ):
+        assert {"create", "delete"} <= allowed(role, group, plural), "roles end with a proof"
+    assert {"list", "watch"} <= allowed(role, "scheduling.volcano.sh", "podgroups")
+    for plural in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
+        assert "create" in allowed(role, "admissionregistration.k8s.io", plural)
     (audit,) = roles("audit")
     assert {verb for rule in audit["rules"] for verb in rule["verbs"]} == {"get", "list", "watch"}
     assert not allowed(audit, "", "secrets")

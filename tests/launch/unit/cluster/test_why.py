@@ -163,6 +163,11 @@ def test_every_cause_has_a_next_command() -> None:
         ("jobset", {"conditions": [{"type": "Restarting", "status": "True"}]}, "running"),
         ("jobset", {"conditions": [{"type": "Completed", "status": "True"}]}, "finished"),
         ("jobset", {"conditions": [{"type": "Failed", "status": "True"}]}, "failed"),
+        ("trainjob", {}, "pending"),
+        ("trainjob", {"conditions": [{"type": "Suspended", "status": "True"}]}, "pending"),
+        ("trainjob", {"jobsStatus": [{"name": "node", "ready": 1}]}, "running"),
+        ("trainjob", {"conditions": [{"type": "Complete", "status": "True"}]}, "finished"),
+        ("trainjob", {"conditions": [{"type": "Failed", "status": "True"}]}, "failed"),
     ],
 )
 def test_an_operator_s_words_become_one_of_ours(

@@ -21,6 +21,8 @@ PLACEHOLDERS = (
     "*elasticjob*",
     "*elastic-job*",
     "*/jobset/*",
+    "*trainer-controller-manager*",
+    "*/kueue/*",
     "*volcanosh/*",
     "*torchelastic/kubernetes*",
     "*vc-controller-manager*",

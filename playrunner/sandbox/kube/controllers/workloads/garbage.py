@@ -39,6 +39,9 @@ class GarbageCollector(Controller):
         self._lock = threading.Lock()
         self._resources: dict[str, Resource] = {}
         self._dependents: dict[str, set[Key]] = {}  # uid of an owner: keys
+        # Whose owner's kind was not followed when they were looked at: that owner may have gone
+        # without a word, and another of its name may be there
+        self._unjudged: set[Key] = set()
         self.queue.add(_KINDS)
 
     def reconcile(self, key: Key) -> float | None:
@@ -65,6 +68,13 @@ class GarbageCollector(Controller):
                 # A new set: other threads iterate over the old one.
                 self._followed = self._followed | {resource}
                 self.context.see(resource).listen(partial(self._heard, resource))
+                self._look_again()
+
+    def _look_again(self) -> None:
+        with self._lock:
+            woken, self._unjudged = self._unjudged, set()
+        for key in woken:
+            self.queue.add(key)
 
     def _heard(self, resource: Resource, obj: Object) -> None:
         key = self._key(resource, obj)
@@ -86,10 +96,13 @@ class GarbageCollector(Controller):
                     )
 
     def _require_owner(self, resource: Resource, obj: Object) -> None:
-        owners = [
-            (reference, self._owner(reference, obj))
-            for reference in obj["metadata"]["ownerReferences"]
-        ]
+        owners = []
+        for reference in obj["metadata"]["ownerReferences"]:
+            kind = self.context.the(Served).of(reference["apiVersion"], reference["kind"])
+            if kind is None or kind not in self._followed:
+                with self._lock:
+                    self._unjudged.add(self._key(resource, obj))
+            owners.append((reference, self._owner(kind, reference, obj)))
         there = [reference for reference, owner in owners if owner is not None]
         if not there:
             self.context.delete(resource, obj)
@@ -98,10 +111,11 @@ class GarbageCollector(Controller):
         elif not is_leaving(obj) and any(_leaves_last(owner) for _, owner in owners):
             self.context.delete(resource, obj, propagation="Foreground")
 
-    def _owner(self, reference: Object, dependent: Object) -> Object | None:
+    def _owner(
+        self, resource: Resource | None, reference: Object, dependent: Object
+    ) -> Object | None:
         """The owner as it is now; an empty object for a kind that is not served, which is not ours
         to judge."""
-        resource = self.context.the(Served).of(reference["apiVersion"], reference["kind"])
         if resource is None:
             return {"metadata": {}}
         namespace = dependent["metadata"].get("namespace", "") if resource.namespaced else ""

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from playrunner.sandbox.kube.process.assets.commands import VERSION, CannotBuild, remove, tell
-from playrunner.sandbox.kube.process.assets.debian import download, patch, tools
+from playrunner.sandbox.kube.process.assets.debian import download, etcd, patch, tools
 from playrunner.sandbox.kube.process.assets.go_build import Go, openapi, server
+from playrunner.sandbox.kube.process.assets.source_tree import SourceTree, source_tree
 
 PROGRAMS = [
     "kubectl",
@@ -41,7 +42,9 @@ def main() -> int:
 def get() -> Path:
     """The folder with the three programs, made when it is not there yet."""
     asked = os.environ.get("KUBEBUILDER_ASSETS")
-    folder = Path(asked).expanduser().absolute() if asked else cache() / VERSION
+    tree = source_tree()
+    version = tree.version if tree else VERSION
+    folder = Path(asked).expanduser().absolute() if asked else cache() / version
     if not lacking(folder):
         return folder
     if asked and len(lacking(folder)) < len(
@@ -53,7 +56,7 @@ def get() -> Path:
         )
     with alone(cache()):
         if lacking(folder):  # else another call made it while this one waited
-            make(folder)
+            make(folder, tree)
     return folder
 
 
@@ -80,9 +83,8 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def make(folder: Path) -> None:
-    tools()
-    work = cache() / f"{VERSION}.build"
+def make(folder: Path, tree: SourceTree | None) -> None:
+    work = cache() / f"{tree.version if tree else VERSION}.build"
     # What an earlier try had compiled is kept, and makes this one shorter; Go checks it by content.
     for left in work.iterdir() if work.exists() else []:
         if left.name != "compiled":
@@ -93,17 +95,7 @@ def make(folder: Path) -> None:
             f"{work} has less than {DISK >> 30} GiB free; set XDG_CACHE_HOME to a larger disk"
         )
 
-    root, source = download(work)
-    patch(root, source)
-    go = Go(root, work)
-    openapi(go, source)
-    server(go, source)
-
-    made = {
-        "kubectl": root / "usr/bin/kubectl",
-        "etcd": root / "usr/bin/etcd",
-        "kube-apiserver": work / "kube-apiserver",
-    }
+    made = _of_tree(tree, work) if tree else _of_debian(work)
     folder.mkdir(parents=True, exist_ok=True)
     for name in PROGRAMS:
         fresh = folder / f".{name}.new"
@@ -112,6 +104,28 @@ def make(folder: Path) -> None:
         fresh.replace(folder / name)
     remove(work)
     tell("done")
+
+
+def _of_debian(work: Path) -> dict[str, Path]:
+    tools()
+    root, source = download(work)
+    patch(root, source)
+    go = Go(root, work)
+    openapi(go, source)
+    server(go, source)
+    return {
+        "kubectl": root / "usr/bin/kubectl",
+        "etcd": root / "usr/bin/etcd",
+        "kube-apiserver": work / "kube-apiserver",
+    }
+
+
+def _of_tree(tree: SourceTree, work: Path) -> dict[str, Path]:
+    """etcd is not in the tree: one of PATH or of an earlier build serves, else Debian's."""
+    there = shutil.which("etcd") or shutil.which("etcd", path=str(cache() / VERSION))
+    if there is None:
+        tools()
+    return {"etcd": Path(there) if there else etcd(work), **tree.build(work)}
 
 
 if __name__ == "__main__":

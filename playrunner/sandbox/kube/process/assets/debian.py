@@ -56,6 +56,37 @@ def tools() -> None:
 
 def download(work: Path) -> tuple[Path, Path]:
     """Fetch and unpack: the binary packages' root, and the source, where Go expects it."""
+    apt = _listed(work)
+    tell("downloading Go, etcd, kubectl and the source of Kubernetes (about 125 MB)")
+    root = _unpacked(work, apt, PACKAGES)
+    run(*apt, "source", "--download-only", SOURCE, cwd=work)
+    source = work / "gopath/src/k8s.io/kubernetes"
+    described = next(work.glob("*.dsc"))
+    if VERSION not in described.name:
+        raise CannotBuild(
+            f"Debian {SUITE} now has {described.name}, not {VERSION}:"
+            " playrunner/sandbox/kube/process/assets needs an update"
+        )
+    run("dpkg-source", "--no-check", "-x", str(described), str(source))  # apt has checked it
+    return root, source
+
+
+def etcd(work: Path) -> Path:
+    """Debian's etcd alone, for a server that is built from another source."""
+    apt = _listed(work)
+    tell("downloading etcd")
+    return _unpacked(work, apt, ["etcd-server"]) / "usr/bin/etcd"
+
+
+def _unpacked(work: Path, apt: list[str], packages: list[str]) -> Path:
+    run(*apt, "download", *packages, cwd=work)
+    for package in sorted(work.glob("*.deb")):
+        run("dpkg-deb", "-x", str(package), str(work / "root"))
+    return work / "root"
+
+
+def _listed(work: Path) -> list[str]:
+    """The words of an apt that has read Debian's package lists."""
     for each in ("lists/partial", "archives/partial", "root", "gopath/src/k8s.io"):
         (work / each).mkdir(parents=True, exist_ok=True)
     apt = [
@@ -99,21 +130,7 @@ def download(work: Path) -> tuple[Path, Path]:
                 ]
             )
         )
-    tell("downloading Go, etcd, kubectl and the source of Kubernetes (about 125 MB)")
-    run(*apt, "download", *PACKAGES, cwd=work)
-    run(*apt, "source", "--download-only", SOURCE, cwd=work)
-    tell("unpacking")
-    for package in sorted(work.glob("*.deb")):
-        run("dpkg-deb", "-x", str(package), str(work / "root"))
-    source = work / "gopath/src/k8s.io/kubernetes"
-    described = next(work.glob("*.dsc"))
-    if VERSION not in described.name:
-        raise CannotBuild(
-            f"Debian {SUITE} now has {described.name}, not {VERSION}:"
-            " playrunner/sandbox/kube/process/assets needs an update"
-        )
-    run("dpkg-source", "--no-check", "-x", str(described), str(source))  # apt has checked it
-    return work / "root", source
+    return apt
 
 
 def mirrors() -> list[str]:
