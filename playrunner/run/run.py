@@ -25,7 +25,7 @@ from playrunner.results import Recap
 from playrunner.run.preconnect import preconnect
 from playrunner.run.selection import Plan, make_plan
 from playrunner.ssh.agents import Agents
-from playrunner.ssh.keep_setting import keep_seconds
+from playrunner.ssh.kept.setting import keep_seconds
 from playrunner.ssh.open_files import all_fit, files_for, make_room
 from playrunner.ssh.pool import Pool
 from playrunner.ssh.sandbox_autostart import (

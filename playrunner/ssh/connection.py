@@ -67,7 +67,7 @@ def connect(target: Target, jump: Callable[[Target], Ssh] | None = None) -> Conn
     if target.kind == "local":
         return Local(target)
     if target.container:
-        from playrunner.ssh.container_connection import open_container
+        from playrunner.ssh.containers.connection import open_container
 
         return open_container(target)
     return Ssh(target, jump)

@@ -15,7 +15,7 @@ from playrunner.ssh.agents import Agents
 from playrunner.ssh.connection import Channel
 from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.ssh.file_uploads import FileUploads
-from playrunner.ssh.keep_setting import keep_seconds
+from playrunner.ssh.kept.setting import keep_seconds
 from playrunner.ssh.open_files import make_room
 from playrunner.ssh.pool import Pool
 from playrunner.ssh.targets import Target, target_of

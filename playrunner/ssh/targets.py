@@ -13,7 +13,7 @@ from playrunner.errors import BadSetting, Place
 from playrunner.frozen import frozen
 from playrunner.project import program
 from playrunner.ssh.config import config_path, configured
-from playrunner.ssh.container_settings import (
+from playrunner.ssh.containers.settings import (
     CONTAINER_KINDS,
     ContainerSettings,
     container_settings,

@@ -13,7 +13,6 @@ from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.project import program
 from playrunner.training.environment.variable import Variable
-from playrunner.training.kube.ending import await_gone, remove_objects
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.job_spec.names import new_id
 from playrunner.training.kube.job_spec.node_capacity import look
@@ -24,6 +23,7 @@ from playrunner.training.kube.launchers.kind import Status
 from playrunner.training.kube.network.gate import expected, gate_variables
 from playrunner.training.kube.network.gate_result import GateResultReader
 from playrunner.training.kube.plan import environment_of
+from playrunner.training.kube.runs.ending import await_gone, remove_objects
 from playrunner.training.kube.runs.follow import Follower
 from playrunner.training.kube.runs.run_view import ClusterRun
 from playrunner.training.kube.session import ClusterSession, open_session

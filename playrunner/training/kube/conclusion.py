@@ -10,13 +10,13 @@ from playrunner.kube.watch import reasons
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.project import program
-from playrunner.training.kube.ending import keep
 from playrunner.training.kube.job_spec.secrets import delete_secrets
 from playrunner.training.kube.launchers.kind import Status
+from playrunner.training.kube.runs.ending import keep
 from playrunner.training.kube.runs.follow import curve
 from playrunner.training.kube.runs.repeated_steps import setbacks, setbacks_text
 from playrunner.training.kube.runs.run_view import ClusterRun, again
-from playrunner.training.kube.saved_steps import last_saved, saved_text
+from playrunner.training.kube.runs.saved_steps import last_saved, saved_text
 from playrunner.training.kube.session import ClusterSession
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.states import exit_code

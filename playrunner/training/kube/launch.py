@@ -19,7 +19,6 @@ from playrunner.training.data.request import StageRequest
 from playrunner.training.environment.compiler import as_json
 from playrunner.training.kube.conclusion import conclude
 from playrunner.training.kube.data import bring_data, with_data
-from playrunner.training.kube.ending import end, sweep
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.job_spec.render import variables
 from playrunner.training.kube.launchers import KINDS
@@ -30,6 +29,7 @@ from playrunner.training.kube.one_off.cacheset import hold
 from playrunner.training.kube.operator_install import install_operator
 from playrunner.training.kube.plan import CLAIMS, plan
 from playrunner.training.kube.runs.bad_nodes import BadNodes
+from playrunner.training.kube.runs.ending import end, sweep
 from playrunner.training.kube.runs.follow import Follower
 from playrunner.training.kube.runs.give_up import GiveUpPolicy
 from playrunner.training.kube.runs.run_view import ClusterRun, find

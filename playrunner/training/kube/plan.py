@@ -178,14 +178,9 @@ def _rehearsal(job: ClusterJob) -> list[Variable]:
     if not job.settings.rehearsal_steps:
         return []
     processes = job.share.processes if job.world_size <= REHEARSED_PROCESSES else 1
-    return [
-        Variable(
-            VARIABLE,
-            f"steps={job.settings.rehearsal_steps},processes={processes}",
-            "the sandbox's machines have no devices",
-            "inventory: train_rehearsal_steps",
-        )
-    ]
+    value = f"steps={job.settings.rehearsal_steps},processes={processes}"
+    reason, source = "the sandbox's machines have no devices", "inventory: train_rehearsal_steps"
+    return [Variable(VARIABLE, value, reason, source)]
 
 
 def checkpoint_problems(kube: Kube, settings: ClusterSettings, profile: Profile) -> list[str]:

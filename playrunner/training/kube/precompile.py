@@ -14,13 +14,13 @@ from playrunner.project import program
 from playrunner.training.code import code_archive
 from playrunner.training.environment.variable import Variable
 from playrunner.training.kube.data import with_data
-from playrunner.training.kube.ending import end
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.launch import submit
 from playrunner.training.kube.launchers.kind import Status
 from playrunner.training.kube.one_off.cacheset import hold, release
 from playrunner.training.kube.one_off.compiling import CompileListener
 from playrunner.training.kube.plan import CLAIMS, plan
+from playrunner.training.kube.runs.ending import end
 from playrunner.training.kube.runs.follow import Follower
 from playrunner.training.kube.runs.run_view import ClusterRun, find
 from playrunner.training.kube.session import ClusterSession, open_session

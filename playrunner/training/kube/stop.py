@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
-from playrunner.training.kube.ending import end
+from playrunner.training.kube.runs.ending import end
 from playrunner.training.kube.runs.run_view import ClusterRun
 from playrunner.training.kube.runs.selection import GOING_ON, the_run
 from playrunner.training.kube.session import open_session

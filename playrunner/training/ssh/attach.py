@@ -8,10 +8,10 @@ from playrunner.project import program
 from playrunner.training.runs.record import Record
 from playrunner.training.screen.screen import LiveLine
 from playrunner.training.ssh.conclusion import conclude
-from playrunner.training.ssh.follow import Follower
+from playrunner.training.ssh.following.follow import Follower
+from playrunner.training.ssh.following.last_look import last_look
+from playrunner.training.ssh.following.listener import RecordingListener
 from playrunner.training.ssh.job import LEASE_SECONDS
-from playrunner.training.ssh.last_look import last_look
-from playrunner.training.ssh.listener import RecordingListener
 from playrunner.training.ssh.nodes.hosts import open_fleet
 from playrunner.training.ssh.nodes.selection import the_run
 from trainer.netcheck.findings import Expected

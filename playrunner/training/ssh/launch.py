@@ -42,10 +42,11 @@ from playrunner.training.screen.screen import LiveLine
 from playrunner.training.ssh.before_launch import goes_on, left_elsewhere
 from playrunner.training.ssh.conclusion import conclude
 from playrunner.training.ssh.data import bring_data, with_data
-from playrunner.training.ssh.follow import Follower
+from playrunner.training.ssh.following.follow import Follower
+from playrunner.training.ssh.following.last_look import last_look
+from playrunner.training.ssh.following.listener import RecordingListener
+from playrunner.training.ssh.following.sigterm import interrupted_by_sigterm
 from playrunner.training.ssh.job import LEASE_SECONDS, Job
-from playrunner.training.ssh.last_look import last_look
-from playrunner.training.ssh.listener import RecordingListener
 from playrunner.training.ssh.nodes import preflight
 from playrunner.training.ssh.nodes.hosts import open_fleet, root_of, usable_hosts
 from playrunner.training.ssh.nodes.pool import host_pool
@@ -53,7 +54,6 @@ from playrunner.training.ssh.nodes.sandbox_fit import fitted
 from playrunner.training.ssh.plan import environment_of, plan
 from playrunner.training.ssh.run_view import find_run
 from playrunner.training.ssh.script import script_steps
-from playrunner.training.ssh.sigterm import interrupted_by_sigterm
 from playrunner.training.ssh.stage import data_folder
 from playrunner.training.ssh.steps import steps_for
 from playrunner.training.ssh.stop import stop_run

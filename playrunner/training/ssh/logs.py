@@ -12,7 +12,7 @@ from playrunner.ssh.fleet import Fleet
 from playrunner.text.streams import stop_unless_read
 from playrunner.training.node_shell import in_shell
 from playrunner.training.runs.run import Run
-from playrunner.training.ssh.follow import Follower
+from playrunner.training.ssh.following.follow import Follower
 from playrunner.training.ssh.nodes.hosts import open_fleet
 from playrunner.training.ssh.nodes.selection import the_run
 

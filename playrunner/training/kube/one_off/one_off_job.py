@@ -24,11 +24,11 @@ from playrunner.run.survey import Survey
 from playrunner.text.documents import json_object
 from playrunner.text.written import Plain
 from playrunner.training.code import code_archive
-from playrunner.training.kube.ending import await_gone
 from playrunner.training.kube.job_spec.command import CODE, START
 from playrunner.training.kube.job_spec.names import ID
 from playrunner.training.kube.launchers.kind import Status
 from playrunner.training.kube.one_off.job_pod import OneOffJob, job_pod
+from playrunner.training.kube.runs.ending import await_gone
 from playrunner.training.kube.runs.follow import Follower
 from playrunner.training.kube.runs.run_view import ClusterRun, again
 from playrunner.training.kube.session import ClusterSession, ClusterSettings

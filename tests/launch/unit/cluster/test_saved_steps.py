@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from playrunner.training.kube.saved_steps import last_saved, saved_text
+from playrunner.training.kube.runs.saved_steps import last_saved, saved_text
 from playrunner.training.runs.record import Record
 
 

@@ -16,8 +16,8 @@ from playrunner.ssh.fleet import Fleet
 from playrunner.text.documents import json_object
 from playrunner.training.node_shell import node_command
 from playrunner.training.runs.states import ENDED
+from playrunner.training.ssh.following.listener import RunListener
 from playrunner.training.ssh.job import LEASE_SECONDS
-from playrunner.training.ssh.listener import RunListener
 from trainer.node.failure import FIRST_NODE_LOST, NODE_LOST
 
 BEAT_SECONDS = 2.0

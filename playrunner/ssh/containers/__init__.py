@@ -1,0 +1,1 @@
+"""Connections to containers: docker, podman and pods."""

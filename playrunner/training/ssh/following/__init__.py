@@ -1,0 +1,1 @@
+"""Following a run from the controller: its steps, its stalls, its end."""
