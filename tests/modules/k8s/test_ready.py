@@ -129,13 +129,15 @@ def test_a_job_that_failed_is_not_waited_for(stage: KubeStage) -> None:
     stage.api.call("POST", f"/apis/batch/v1/namespaces/{stage.namespace}/jobs", body)
     stage.api.status(
         f"/apis/batch/v1/namespaces/{stage.namespace}/jobs/init",
+        startTime="2026-01-01T00:00:00Z",
         conditions=[
             {
-                "type": "Failed",
+                "type": kind,  # newer servers want the first before the second
                 "status": "True",
                 "reason": "BackoffLimitExceeded",
                 "message": "Job has reached the limit",
             }
+            for kind in ("FailureTarget", "Failed")
         ],
     )
     run = stage.play([ready(stage, kind="Job", name="init", timeout=60)])

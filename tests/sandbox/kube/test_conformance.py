@@ -32,6 +32,9 @@ def stage(api: Client, behaviour: Behaviour, request: pytest.FixtureRequest) -> 
         pytest.skip(
             "this needs the controllers of a control plane, and here is only its API server"
         )
+    minor = int("".join(filter(str.isdigit, api.ok("GET", "/version")["minor"])))
+    if minor < behaviour.since:
+        pytest.skip(f"servers do so since 1.{behaviour.since}, and this is 1.{minor}")
     name = f"test-{BEHAVIOURS.index(behaviour)}-{os.getpid()}"
     api.ok(
         "POST",

@@ -196,12 +196,15 @@ class Api:
             raise Refusal(422, "Invalid", why)
         wanted = apply_document(request)
         options = write_options(request, at.subresource, operation="Apply")
+        empty = apply.empty_maps(wanted)
         wanted = self._typed(at, wanted)
         force = request.flag("force")
 
         def applied(live: Object) -> Object:
             live = events.served(at.kind, live)
-            return apply.applied(live, wanted, at.kind.schema, options.owner(at.kind), force=force)
+            return apply.applied(
+                live, wanted, at.kind.schema, options.owner(at.kind), force=force, empty=empty
+            )
 
         if self.cluster.store.get(at.kind.stored_as, at.place) is None:
             if at.subresource:

@@ -25,20 +25,29 @@ _FIRST = "before-first-apply"  # owns what was there when managed fields began
 
 
 def applied(
-    live: dict[str, Any], wanted: dict[str, Any], schema: Schema, writer: Owner, *, force: bool
+    live: dict[str, Any],
+    wanted: dict[str, Any],
+    schema: Schema,
+    writer: Owner,
+    *,
+    force: bool,
+    empty: Fields,
 ) -> dict[str, Any]:
     """The live object after the apply, managed fields included; refused where it takes a field from
     someone else."""
     owners = owners_of(live) or _first_owner(live, schema, writer)
-    mine = fields_of(wanted, schema) - UNOWNED
+    mine = (fields_of(wanted, schema) | empty) - UNOWNED
     before = next((owner for owner in owners if owner.identity == writer.identity), None)
     others = [owner for owner in owners if owner is not before]
     merged = merged_values(live, wanted, schema)
     if before is not None:
         merged = _pruned(merged, set(before.fields), mine, others, schema)
     touched, removed = changed_fields(live, merged, schema)
+    again = _empty_again(live, empty)
     conflicts = [
-        (owner, sorted(owner.fields & touched)) for owner in others if owner.fields & touched
+        (owner, sorted(owner.fields & disputed))
+        for owner in others
+        if owner.fields & (disputed := touched | again if owner.operation == "Apply" else touched)
     ]
     if conflicts and not force:
         raise _conflict(conflicts)
@@ -46,6 +55,26 @@ def applied(
     unchanged = before is not None and before.fields == mine and not touched and not removed
     time = before.time if before is not None and unchanged else writer.time
     return with_owners(merged, [*others, replace(writer, fields=frozenset(mine), time=time)])
+
+
+def empty_maps(wanted: Any, path: tuple[str, ...] = ()) -> Fields:
+    """Maps that are applied without a member; they are owned, though never stored."""
+    if wanted == {} and path:
+        return {path}
+    members = wanted.items() if isinstance(wanted, dict) else ()
+    return {found for name, value in members for found in empty_maps(value, (*path, f"f:{name}"))}
+
+
+def _empty_again(live: Any, empty: Fields) -> Fields:
+    """Those that the object does not have: who applies one that another has applied seems to
+    change it."""
+    return {path for path in empty if not _value_at(live, path)}
+
+
+def _value_at(value: Any, path: tuple[str, ...]) -> Any:
+    for step in path:
+        value = value.get(step[2:]) if isinstance(value, dict) else None
+    return value
 
 
 def merged_values(live: Any, wanted: Any, schema: Schema) -> Any:

@@ -65,16 +65,17 @@ class Behaviour:
     says: str
     check: Callable[[ApiStage], None]
     needs: str = ""  # "controllers": something of the control plane beside the API server
+    since: int = 0  # the minor version of the first real server that is known to do so
 
 
 BEHAVIOURS: list[Behaviour] = []
 
 
 def behaviour(
-    says: str, needs: str = ""
+    says: str, needs: str = "", since: int = 0
 ) -> Callable[[Callable[[ApiStage], None]], Callable[[ApiStage], None]]:
     def add(check: Callable[[ApiStage], None]) -> Callable[[ApiStage], None]:
-        BEHAVIOURS.append(Behaviour(says, check, needs))
+        BEHAVIOURS.append(Behaviour(says, check, needs, since))
         return check
 
     return add

@@ -242,13 +242,23 @@ def _(stage: ApiStage) -> None:
 def _(stage: ApiStage) -> None:
     path = stage.core("configmaps", "conf")
     for manager, finalizer in (("one", "example.com/one"), ("two", "example.com/two")):
-        body = config("conf")
+        body = config("conf", shared="yes")
         body["metadata"]["finalizers"] = [finalizer]
         found = stage.applied(path, body, manager)
     assert sorted(found["metadata"]["finalizers"]) == ["example.com/one", "example.com/two"]
-    found = stage.applied(path, config("conf"), "one")
+    found = stage.applied(path, config("conf", shared="yes"), "one")
     assert found["metadata"]["finalizers"] == ["example.com/two"]
-    stage.applied(path, config("conf"), "two")
+    stage.applied(path, config("conf", shared="yes"), "two")
+
+
+@behaviour("an empty map that another applied is a conflict", since=33)
+def _(stage: ApiStage) -> None:
+    path = stage.core("configmaps", "conf")
+    stage.applied(path, config("conf"), "one")
+    stage.applied(path, config("conf"), "one")
+    refused = stage.apply(path, config("conf"), "two")
+    assert refused.code == 409 and '"one": .data' in refused.message, refused.message
+    stage.applied(path, config("conf"), "two", force="true")
 
 
 @behaviour("the status is owned apart from the rest")
