@@ -25,6 +25,8 @@ class RoleInfo(Probe):
 
     def look(self, ctx: Context) -> dict[str, Any]:
         answer = ctx.aws.read("iam", "get_role", missing=("NoSuchEntity",), RoleName=self.name)
+        if answer is None and ctx.check:
+            return {"unknown": True, "changed": False, "msg": f'there is no role "{self.name}" yet'}
         if answer is None:
             return {
                 "Arn": "",
