@@ -72,13 +72,14 @@ def choose_backend(options: Options, *, launcher: str = "", run: str | None = No
 
 
 def stage_backend(options: Options) -> Backend:
-    """Where data is staged to: the inventory's cluster, by its launcher or its claim; else its
-    hosts."""
+    """Where data is staged to: the inventory's cluster, by its launcher, or by its claim where no
+    hosts are there to train on, as a launch chooses; else its hosts."""
     from playrunner.run.run import open_inventory
     from playrunner.training.inventory_scope import scope_of, value_of
 
     launcher = _inventory_launcher(options)
-    if not launcher and value_of(scope_of(open_inventory(options), options), "train_claim", ""):
+    claim = value_of(scope_of(open_inventory(options), options), "train_claim", "")
+    if not launcher and claim and not _has_hosts(options):
         from playrunner.training.kube.backend import ClusterBackend
 
         return ClusterBackend(options, launcher)
