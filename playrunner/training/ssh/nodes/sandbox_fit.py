@@ -59,9 +59,17 @@ def fitted(
     ]
     for each in chosen:
         line.say(f"sandbox: {each.text}")
-    if any(f"train.data.path={text}" in each.settings for each in chosen) and not options.check:
+    reads_text = f"train.data.path={text}"
+    if any(reads_text in each.settings for each in chosen) and not options.check:
         _write_text(text)
-    settings = [setting for each in chosen for setting in each.settings]
+    # A text that is still to be written cannot be looked for
+    absent = options.check and not text.exists()
+    settings = [
+        setting
+        for each in chosen
+        if not (absent and reads_text in each.settings)
+        for setting in each.settings
+    ]
     request = replace(request, overrides=(*settings, *request.overrides))
     return request, plan(request, read_request(request), fleet, options)
 
