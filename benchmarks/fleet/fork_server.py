@@ -81,7 +81,7 @@ def become(request, fds, channel) -> None:
         sys.stdout.flush()
     except SystemExit as ended:
         status = ended.code if isinstance(ended.code, int) else 1
-    except BaseException:
+    except BaseException:  # the fork must not go on in the server's own loop
         sys.excepthook(*sys.exc_info())
         status = 1
     os._exit(status)

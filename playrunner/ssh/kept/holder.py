@@ -36,7 +36,7 @@ from playrunner.ssh.pool import Pool
 from playrunner.ssh.targets import Target
 
 LOOK_SECONDS = 1.0
-FIRST_SECONDS = 30.0  # a holder that nobody asked for anything ends
+FIRST_SECONDS = 30.0  # a holder ends when its first request has not come by then
 STATUS_SECONDS = 10.0
 MOST_CONNECTIONS = 2000
 
@@ -143,7 +143,7 @@ class Holder:
             return use
 
     def _started(self, target: Target, command: str) -> SshChannel:
-        """Start a program; a connection that broke while nobody used it is opened again."""
+        """Start a program; a connection that broke while idle is opened again."""
         connection = self._pool.get(target)
         try:
             channel = connection.start(command)

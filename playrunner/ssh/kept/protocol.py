@@ -49,7 +49,7 @@ def _private_folder() -> Path:
         raise BadInput(f"{folder}: {error.strerror}; connections are not kept") from None
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise BadInput(
-            f"{folder} must be a folder that belongs to you and that nobody else can enter"
+            f"{folder} must be a folder that belongs to you and that no other user can enter"
             " (chmod 700); connections are not kept there"
         )
     return folder

@@ -3,6 +3,7 @@ its node drove off does not count against the restarts."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from playrunner.project import program
@@ -30,28 +31,34 @@ def _fill(job: ClusterJob) -> dict[str, Any]:
     }
 
 
-def _read(thing: Thing) -> Status:
-    status = thing.get("status") or {}
-    held = {
-        str(condition.get("type")): condition
-        for condition in status.get("conditions") or ()
-        if str(condition.get("status")) == "True"
-    }
-    if "Failed" in held:
-        why = held["Failed"]
-        text = f"{why.get('reason', '')}: {why.get('message', '')}".strip(": ")
-        return Status("failed", "Failed", text)
-    if "Completed" in held:
-        return Status("finished", "Completed")
-    if "Suspended" in held:
-        return Status("pending", "Suspended")
-    if "Restarting" in held:
-        return Status("running", "Restarting")
-    counts = status.get("replicatedJobsStatus") or ()
-    if counts and all(int(count.get("ready") or 0) for count in counts):
-        return Status("running", "Ready")
-    active = any(int(count.get("active") or 0) for count in counts)
-    return Status("pending", "Active" if active else "Created")
+def status_reader(ended: str, counted: str) -> Callable[[Thing], Status]:
+    """Reads the conditions of a set of jobs: `ended` is the one of success, `counted` the field
+    with the counts of each job."""
+
+    def read(thing: Thing) -> Status:
+        status = thing.get("status") or {}
+        held = {
+            str(condition.get("type")): condition
+            for condition in status.get("conditions") or ()
+            if str(condition.get("status")) == "True"
+        }
+        if "Failed" in held:
+            why = held["Failed"]
+            text = f"{why.get('reason', '')}: {why.get('message', '')}".strip(": ")
+            return Status("failed", "Failed", text)
+        if ended in held:
+            return Status("finished", ended)
+        if "Suspended" in held:
+            return Status("pending", "Suspended")
+        if "Restarting" in held:
+            return Status("running", "Restarting")
+        counts = status.get(counted) or ()
+        if counts and all(int(count.get("ready") or 0) for count in counts):
+            return Status("running", "Ready")
+        active = any(int(count.get("active") or 0) for count in counts)
+        return Status("pending", "Active" if active else "Created")
+
+    return read
 
 
 LAUNCHER = Kind(
@@ -61,7 +68,7 @@ LAUNCHER = Kind(
     _fill,
     _first_pod,
     lambda job: [f"{job.run_id}-{GROUP}-0-{at}" for at in range(job.nodes)],
-    _read,
+    status_reader("Completed", "replicatedJobsStatus"),
     queued=True,
     controller=("jobset-system", "jobset"),
 )

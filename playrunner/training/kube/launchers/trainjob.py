@@ -5,30 +5,7 @@ from __future__ import annotations
 
 from playrunner.project import program
 from playrunner.training.kube.launchers import jobset
-from playrunner.training.kube.launchers.kind import Kind, Status, Thing
-
-
-def _read(thing: Thing) -> Status:
-    status = thing.get("status") or {}
-    held = {
-        str(condition.get("type")): condition
-        for condition in status.get("conditions") or ()
-        if str(condition.get("status")) == "True"
-    }
-    if "Failed" in held:
-        why = held["Failed"]
-        text = f"{why.get('reason', '')}: {why.get('message', '')}".strip(": ")
-        return Status("failed", "Failed", text)
-    if "Complete" in held:
-        return Status("finished", "Complete")
-    if "Suspended" in held:
-        return Status("pending", "Suspended")
-    counts = status.get("jobsStatus") or ()
-    if counts and all(int(count.get("ready") or 0) for count in counts):
-        return Status("running", "Ready")
-    active = any(int(count.get("active") or 0) for count in counts)
-    return Status("pending", "Active" if active else "Created")
-
+from playrunner.training.kube.launchers.kind import Kind
 
 LAUNCHER = Kind(
     "trainjob",
@@ -37,7 +14,7 @@ LAUNCHER = Kind(
     jobset.LAUNCHER.fill,
     jobset.LAUNCHER.first_pod,
     jobset.LAUNCHER.pods,
-    _read,
+    jobset.status_reader("Complete", "jobsStatus"),
     queued=True,
     controller=("kubeflow-system", "kubeflow_trainer"),
     also=("jobset",),

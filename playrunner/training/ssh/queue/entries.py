@@ -85,7 +85,7 @@ class Queue:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Whoever changes an entry holds it; nobody holds it while a node is asked."""
+        """Whoever changes an entry holds it; it is released while a node is asked."""
         from filelock import FileLock
 
         with recording_in(self.folder):
