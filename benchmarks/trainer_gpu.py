@@ -137,6 +137,26 @@ def profile_row(*extra: str) -> Any:
     return row
 
 
+def documents_row(*extra: str) -> Any:
+    """Documents of mostly a few hundred tokens, in rows of their own or packed; tokens are those
+    that are predicted, padding is not counted."""
+
+    def row(settings: list[str]) -> dict[str, Any]:
+        chosen = [*BRIEF, "train.strategy.name=ddp", "train.data.layout=documents", *extra]
+        found = _ours(
+            "gpt2-small",
+            [*chosen, *settings],
+            LENGTH,
+            VOCAB,
+            BATCH,
+            BRIEF_WARMUP,
+            store=_random_documents,
+        )
+        return found | {"flops_per_token": flops_per_token(124_439_808, 12, 768, LENGTH)}
+
+    return row
+
+
 def _ours(
     profile: str,
     settings: list[str],
@@ -144,13 +164,14 @@ def _ours(
     vocab: int,
     batch: int,
     warmup: int = WARMUP,
+    store: Any = None,
 ) -> dict[str, Any]:
     """The trainer as a user starts it; its own metrics tell the rest."""
     with tempfile.TemporaryDirectory() as folder:
-        store = _random_store(Path(folder) / "store", vocab, length, 64 * batch)
+        made = (store or _random_store)(Path(folder) / "store", vocab, length, 64 * batch)
         output = Path(folder) / "run"
         command = [sys.executable, "-m", "trainer", "--profile", profile, "--output", str(output)]
-        for setting in [*settings, f"train.data.path={store}"]:
+        for setting in [*settings, f"train.data.path={made}"]:
             command += ["--set", setting]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -181,6 +202,22 @@ def _random_store(folder: Path, vocab: int, length: int, rows: int) -> Path:
     return folder
 
 
+def _random_documents(folder: Path, vocab: int, length: int, rows: int) -> Path:
+    import numpy as np
+
+    from trainer.data.prepare import write_store
+
+    class Numbers:
+        size, end = vocab, vocab - 1
+
+    folder.mkdir()
+    draw = np.random.default_rng(0)
+    sizes = draw.lognormal(5.5, 0.9, rows).clip(12, length - 2).astype(int)
+    texts = (draw.integers(0, vocab, size).tolist() for size in sizes)
+    write_store(folder, texts, Numbers(), "documents", length, 1 << 30)  # type: ignore[arg-type]
+    return folder
+
+
 ROWS = {
     "matmul": matmul,
     "plain, compiled": plain,
@@ -197,6 +234,11 @@ ROWS = {
     "gpt2-small, ZeRO-2": profile_row("train.strategy.zero_stage=2"),
     "gpt2-small, ZeRO-3": profile_row("train.strategy.zero_stage=3"),
     "gpt2-small, fast off": profile_row("train.fast=off"),
+    "documents, padded": documents_row("train.data.packing=off"),
+    "documents, packed": documents_row(),
+    "documents, packed, no dropout": documents_row("train.model.dropout=0.0"),
+    "documents, packed, fsdp": documents_row("train.strategy.name=fsdp"),
+    "documents, packed, ZeRO-1": documents_row("train.strategy.name=deepspeed"),
     "fast path against fp32": correctness,
     "HF Llama, compiled": hf_llama,
     "HF Llama, Liger": lambda settings: hf_llama(settings, liger=True),

@@ -15,6 +15,7 @@ distributed/  the process group, its store and each rank's progress file
 memory.py     what a process needs of its device, counted from the settings
 profile.py    YAML profiles: inheritance and overrides
 config.py     every setting, its default and why
+frozen.py     `@frozen`: a dataclass of values that do not change, cheap to define
 
 It imports nothing of the runner: they share a command line, an environment and a profile file.
 """

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 def main(arguments: list[str] | None = None) -> int:
     """Train; exit codes: 0 done, 5 bad input, 6 bad loss or failed network check."""
     options = _parser().parse_args(arguments)
+    from trainer.compile_cache import keep_compiled_kernels
     from trainer.data.own import with_own_data
     from trainer.profile import read_profile
 
+    keep_compiled_kernels(os.environ)
     output = Path(options.output)
     try:
         profile = _rehearsed(with_own_data(read_profile(options.profile, options.set)))

@@ -7,11 +7,13 @@ classes below are the schema: a key that is no field here is an error.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from trainer.frozen import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class Launch:
     """How the processes are started. The trainer only checks it; the launcher reads it."""
 
@@ -34,7 +36,7 @@ class Launch:
     launcher_args: tuple[str, ...] = ()  # for torchrun or DeepSpeed's launcher, as they are
 
 
-@dataclass(frozen=True)
+@frozen
 class RopeScaling:
     """Llama's rotary positions stretched beyond the context they were trained for."""
 
@@ -47,7 +49,7 @@ class RopeScaling:
     original_context: int = 8192
 
 
-@dataclass(frozen=True)
+@frozen
 class Model:
     """The network's shape, in one vocabulary for all families; export translates it to Hugging
     Face's names."""
@@ -75,7 +77,7 @@ class Model:
     freeze_positions: bool = False  # keep GPT-2's position embeddings as they came
 
 
-@dataclass(frozen=True)
+@frozen
 class Distill:
     """Distillation: alpha_ce * T^2 * KL + alpha_clm * cross-entropy + alpha_mse * MSE."""
 
@@ -90,7 +92,7 @@ class Distill:
     temperature: float = 1.0  # above 1 softens both distributions
 
 
-@dataclass(frozen=True)
+@frozen
 class Data:
     """Where samples come from. Their order is a function of (seed, epoch, number) alone."""
 
@@ -107,6 +109,8 @@ class Data:
     # One token stream cut to length, or one text per row, padded
     layout: Literal["packed", "documents"] = "packed"
     group_by_size: bool = False  # documents of like length share a batch, so little is padding
+    # Documents of gpt2 and llama: several share a row, so next to nothing is padding; same loss
+    packing: Literal["on", "off"] = "off"
     shuffle: bool = True  # off keeps file order
     # Streams: rows held in memory and shuffled among one another; resuming reads that many again
     shuffle_rows: int = 1024
@@ -124,7 +128,7 @@ class Data:
     stream: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Optimizer:
     # lamb: for batches of tens of thousands, as BERT's
     name: Literal["adamw", "lamb", "sgd"] = "adamw"
@@ -139,7 +143,7 @@ class Optimizer:
     momentum: float = 0.9  # sgd
 
 
-@dataclass(frozen=True)
+@frozen
 class Schedule:
     # log-warmup is DeepSpeed's WarmupDecayLR
     name: Literal["linear", "cosine", "constant", "exponential", "log-warmup"] = "linear"
@@ -149,23 +153,28 @@ class Schedule:
     min_lr: float = 0.0  # the floor
 
 
-@dataclass(frozen=True)
+@frozen
 class Strategy:
     # Ddp on one process is plain training
     name: Literal["ddp", "fsdp", "deepspeed", "neuron"] = "ddp"
     # fsdp; hybrid shards inside a node and replicates across
     sharding: Literal["full", "hybrid"] = "full"
     cpu_offload: bool = False  # fsdp: parameters and optimizer rest in host memory
-    # Recompute blocks in the backward pass: a third more work, far less memory
-    activation_checkpointing: bool = False
-    activation_offload: bool = False  # keep saved activations in host memory
+    # Recompute blocks in the backward pass: up to a third more work, far less memory. auto: on a
+    # GPU as few as its memory asks for, the next two settings with it; else none
+    activation_checkpointing: Literal[True, False, "auto"] = "auto"
+    recomputed_blocks: int = 0  # how many of them, evenly spread; 0 is all
+    # cheap: products of matrices and attention are kept, a few per cent more work
+    recompute: Literal["block", "cheap"] = "block"
+    # Keep the inputs of recomputed blocks in host memory, copied while others compute
+    activation_offload: bool = False
     zero_stage: Literal[1, 2, 3] = 1  # deepspeed
     # deepspeed; parameters needs stage 3
     zero_offload: Literal["none", "optimizer", "parameters"] = "none"
     bucket_size: int = 200_000_000  # deepspeed, elements per reduction
 
 
-@dataclass(frozen=True)
+@frozen
 class Fast:
     """The fast path. `auto` is decided by the device (fast.py): everything that holds on a GPU,
     nothing on a CPU. `fast: off` in place of the group leaves nothing to it."""
@@ -188,7 +197,7 @@ class Fast:
     float8: bool = False  # linear layers in float8; `precision: fp8` turns it on
 
 
-@dataclass(frozen=True)
+@frozen
 class Checkpoint:
     every: int = 1000  # steps; 0 saves at the end only
     schedule: tuple[tuple[int, int], ...] = ()  # (every, until) pairs, instead of `every`
@@ -207,7 +216,7 @@ class Checkpoint:
     upload: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Log:
     every: int = 50  # steps
     first_step: bool = True  # the first loss says whether initialisation is sane
@@ -223,7 +232,7 @@ class Log:
     progress: bool = True  # a bar, when standard error is a terminal
 
 
-@dataclass(frozen=True)
+@frozen
 class Guard:
     stop_on_nan: bool = True  # exit code 6 with the step and where its batch came from
     # Skip a step whose loss exceeds this many times the recent mean; 0 is off
@@ -237,7 +246,7 @@ class Guard:
     slow_factor: float = 2.0  # a rank that works this many times longer than the others
 
 
-@dataclass(frozen=True)
+@frozen
 class Evaluate:
     every: int = 0  # steps; 0 is at the end only, when there is validation data
     batches: int = 10  # at most this many; 0 is all
@@ -247,12 +256,13 @@ class Evaluate:
     stride: int = 512  # of the sliding windows; smaller sees more context and takes longer
 
 
-@dataclass(frozen=True)
+@frozen
 class Train:
     steps: int = 400_000  # optimizer steps in all, resumed ones counted
     epochs: float = 0.0  # stop after this many passes, if sooner than `steps`; 0 is by steps alone
-    # End well within so long, from each start of the processes: the steps that fit are decided
-    # from the first ones; 0 is by steps alone
+    # End well within so long, from each start of the processes: how many steps fit is said after
+    # the first ones and corrected as they go on; a checkpoint after the first step and a part of
+    # the evaluation show how long the end takes. 0 is by steps alone
     minutes: float = 0.0
     seed: int = 21
     batch_size: int = 512  # samples per optimizer step over all ranks; accumulation follows from it
@@ -274,7 +284,7 @@ class Train:
     evaluate: Evaluate = Evaluate()
 
 
-@dataclass(frozen=True)
+@frozen
 class Profile:
     launch: Launch = Launch()
     train: Train = Train()

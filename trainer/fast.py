@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from trainer.config import Fast, Train
 from trainer.errors import BadInput
-from trainer.validate import padded_vocab, sequence_length
+from trainer.recompute import as_asked, recomputing
+from trainer.validate import packs, padded_vocab, sequence_length
 
 _TENSOR_CORE_COLUMNS = 128
 _MOST_TOKENS = 65_536  # of a micro-batch: larger ones gain less than one per cent on an H200
@@ -69,17 +70,21 @@ def decided(train: Train, world_size: int, chip: Chip) -> tuple[Train, list[Deci
     if train.precision == "fp8":
         train = _with_float8(train, chip, made)
     if chip.kind == "cpu" or train.fast.mode == "off" or train.strategy.name == "neuron":
-        return replace(train, fast=_plain(train.fast)), made
+        return replace(train, fast=_plain(train.fast), strategy=as_asked(train.strategy)), made
     train = _with_precision(train, world_size, chip, made)
+    if train.strategy.name == "deepspeed" and train.strategy.zero_stage == 2 and world_size == 1:
+        reason = "one process holds all gradients anyway; stage 2 would copy them at each backward"
+        made.append(Decision("train.strategy.zero_stage", 1, reason))
+        train = replace(train, strategy=replace(train.strategy, zero_stage=1))
+    fused = _fused_loss(train, chip, made)
+    train = replace(train, fast=replace(train.fast, fused_loss=fused))
+    train = _with_recomputing(train, world_size, chip, made)
     fast = train.fast
     compile_ = _compile(train, chip, made)
-    fused = _fused_loss(train, chip, made)
     columns = fast.padded_vocab
     if not columns:
         columns = _TENSOR_CORE_COLUMNS if train.model.kind in _LANGUAGE_MODELS else 1
-    train = replace(
-        train, fast=replace(fast, compile=compile_, fused_loss=fused, padded_vocab=columns)
-    )
+    train = replace(train, fast=replace(fast, compile=compile_, padded_vocab=columns))
     if padded_vocab(train) != train.model.vocab_size and not fast.padded_vocab:
         reason = f"{padded_vocab(train)} columns suit tensor cores; the padding takes no part"
         made.append(Decision("train.fast.padded_vocab", columns, reason))
@@ -160,9 +165,12 @@ def _compile(
         reason = "there is no C compiler here, which Triton needs"
         made.append(Decision("train.fast.compile", "off", reason))
         return "off"
-    if train.strategy.name == "deepspeed" and train.strategy.zero_stage == 3:
-        return "off"  # parameters come and go around each block; compiled blocks are not measured
-    whole = train.strategy.name != "fsdp" and train.model.kind in _LANGUAGE_MODELS
+    gathers = train.strategy.name == "deepspeed" and train.strategy.zero_stage == 3
+    if gathers and (
+        train.strategy.activation_checkpointing or train.strategy.zero_offload != "none"
+    ):
+        return "off"  # recomputing a block gathers its parameters once more, inside compiled code
+    whole = train.strategy.name != "fsdp" and not gathers and train.model.kind in _LANGUAGE_MODELS
     whole = whole and not train.strategy.activation_checkpointing and not train.distill.teacher
     # Float8 has so many parts that a model of 24 blocks compiles for minutes; they are all alike
     whole = whole and not train.fast.float8
@@ -196,6 +204,17 @@ def _with_micro_batch(train: Train, world_size: int, chip: Chip, made: list[Deci
     reason = f"in place of {train.device_batch_size}: the same batch of {train.batch_size}"
     made.append(Decision("train.device_batch_size", size, reason))
     return replace(train, device_batch_size=size)
+
+
+def _with_recomputing(train: Train, world_size: int, chip: Chip, made: list[Decision]) -> Train:
+    """As few blocks as the device's memory asks for."""
+    stage_3 = train.strategy.name == "deepspeed" and train.strategy.zero_stage == 3
+    compiles = chip.can_compile and train.fast.compile != "off" and not stage_3
+    per_unit = _TOKEN_BYTES["compiled"] if compiles and train.precision[:4] == "bf16" else 0
+    strategy, reason = recomputing(train, world_size, chip.memory, per_unit)
+    if reason:
+        made.append(Decision("train.strategy.activation_checkpointing", True, reason))
+    return replace(train, strategy=strategy)
 
 
 def _fits(train: Train, world_size: int, chip: Chip, samples: int) -> bool:
@@ -246,7 +265,7 @@ def _graph_obstacle(train: Train, world_size: int) -> str:
     if train.fast.compile == "off":
         return "the model is not compiled"
     if train.data.layout != "packed":
-        return "batches differ in length"
+        return "the attention differs" if packs(train) else "batches differ in length"
     if train.strategy.activation_checkpointing:
         return "activations are recomputed"
     if train.precision == "fp16":

@@ -160,26 +160,50 @@ def _deepspeed(train: Train, world_size: int) -> _States:
 
 def _activations(train: Train) -> tuple[float, float]:
     """Bytes on the device, and in the node's memory where they are offloaded."""
-    model, samples = train.model, train.device_batch_size
+    model, samples, strategy = train.model, train.device_batch_size, train.strategy
     if not _has_blocks(model):
         return samples * (model.inputs + 4.0 * (model.mlp_width or model.width)) * 8, 0.0
-    tokens = samples * sequence_length(train)
-    layer = float(tokens * model.width * _KEPT_BYTES[train.precision])
+    layer, logits = block_bytes(train), logit_bytes(train)
+    if strategy.activation_checkpointing is not True:
+        return model.layers * layer + logits, 0.0
+    count = strategy.recomputed_blocks or model.layers
+    cheap, inputs = recomputed_bytes(train)
+    kept = (model.layers - count) * layer
+    kept += count * (cheap - inputs if strategy.recompute == "cheap" else 0.0)
+    # One block is computed again at a time, and the logits are gone by then.
+    kept, inputs = kept + max(layer, logits), count * inputs
+    return (kept, inputs) if strategy.activation_offload else (kept + inputs, 0.0)
+
+
+def block_bytes(train: Train) -> float:
+    """What a block keeps for the backward pass, of which nothing is recomputed."""
+    model, samples = train.model, train.device_batch_size
+    kept = float(samples * sequence_length(train) * model.width * _KEPT_BYTES[train.precision])
     if model.kind == "gpt2" and model.upcast_attention and train.precision == "fp16":
-        layer += samples * model.heads * sequence_length(train) ** 2.0 * _SCORE_BYTES
+        kept += samples * model.heads * sequence_length(train) ** 2.0 * _SCORE_BYTES
+    return kept
+
+
+def recomputed_bytes(train: Train) -> tuple[float, float]:
+    """What a block keeps whose cheap parts are recomputed, and one of which all is: its input."""
+    model, lower = train.model, 4.0 if train.precision == "fp32" else 2.0
+    unit = train.device_batch_size * sequence_length(train) * model.width * lower
+    inner = (model.mlp_width or 4 * model.width) / model.width
+    keys_and_values = 2 * (model.kv_heads or model.heads) / model.heads
+    # The input, queries, the attention's result, and the outputs of the other products
+    cheap = 3 + keys_and_values + 1 + (2 if model.kind == "llama" else 1) * inner + 1
+    return cheap * unit, unit
+
+
+def logit_bytes(train: Train) -> float:
+    model, tokens = train.model, train.device_batch_size * sequence_length(train)
     share = _MASKED_SHARE if model.kind == "bert" else 1.0
     logits = share * tokens * padded_vocab(train) * _LOGIT_BYTES
     if train.fast.fused_loss == "on":
         logits = min(tokens, train.fast.loss_chunk) * padded_vocab(train) * float(_LOGIT_BYTES)
     if train.distill.teacher:
         logits *= 2
-    if not train.strategy.activation_checkpointing:
-        return model.layers * layer + logits, 0.0
-    lower = 4.0 if train.precision == "fp32" else 2.0
-    inputs = model.layers * tokens * model.width * lower
-    # One block is computed again at a time, and the logits are gone by then.
-    whole = max(layer, logits)
-    return (whole, inputs) if train.strategy.activation_offload else (whole + inputs, 0.0)
+    return logits
 
 
 def _teacher(train: Train) -> float:

@@ -176,7 +176,8 @@ def _choice(choices: tuple[Any, ...], value: Any) -> Any:
     value = "off" if value is False and "off" in choices else value
     value = "on" if value is True and "on" in choices else value
     if not any(type(value) is type(one) and value == one for one in choices):
-        raise ValueError(f"is one of {', '.join(map(str, choices))}, not {shown(value)}")
+        named = (str(one).lower() if isinstance(one, bool) else str(one) for one in choices)
+        raise ValueError(f"is one of {', '.join(named)}, not {shown(value)}")
     return value
 
 

@@ -89,7 +89,7 @@ def _refuse_excess(text: str, file: str) -> None:
     ] = []  # the anchor of each collection that is open, and how much was counted before it
     counted = 0
     for event in yaml.parse(text, Loader=_Loader):
-        line = event.start_mark.line + 1
+        line = event.start_mark.line + 1 if event.start_mark else 0
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in sizes:
                 raise BadInput(

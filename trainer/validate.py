@@ -33,6 +33,7 @@ def check(profile: Profile, world_size: int) -> None:
     _check_model(train)
     _check_schedules(train)
     _check_strategy(train)
+    _check_packing(train)
 
 
 def padded_vocab(train: Train) -> int:
@@ -42,6 +43,11 @@ def padded_vocab(train: Train) -> int:
 
 def sequence_length(train: Train) -> int:
     return train.data.sequence or train.model.context
+
+
+def packs(train: Train) -> bool:
+    """Whether documents share rows; `auto` that no device decided on is off."""
+    return train.data.layout == "documents" and train.data.packing == "on"
 
 
 def _shares_unevenly(profile: Profile, world_size: int) -> bool:
@@ -148,6 +154,20 @@ def _check_strategy(train: Train) -> None:
         raise BadInput("precision fp16 with fsdp is not supported; use bf16")
     if train.model.kind == "mlp" and strategy.name != "ddp":
         raise BadInput(f"model.kind mlp trains with strategy ddp, not {strategy.name}")
+
+
+def _check_packing(train: Train) -> None:
+    if train.data.packing != "on":
+        return
+    if train.data.layout != "documents":
+        raise BadInput(
+            f"data.packing on is for data.layout documents; {train.data.layout} rows have no"
+            " padding"
+        )
+    if train.model.kind not in ("gpt2", "llama"):
+        raise BadInput(f"data.packing on is for gpt2 and llama, not {train.model.kind}")
+    if train.strategy.name == "neuron":
+        raise BadInput("data.packing on is for ddp, fsdp and deepspeed, not neuron")
 
 
 def _check_deepspeed(train: Train) -> None:

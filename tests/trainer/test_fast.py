@@ -31,7 +31,8 @@ def test_nothing_changes_on_a_cpu() -> None:
     given = train_of("gpt2-small")
     found, decisions = decided(given, 1, Chip())
     assert decisions == [] and line(decisions, Chip()) == ""
-    assert replace(found, fast=given.fast) == given
+    assert replace(found, fast=given.fast, strategy=given.strategy) == given
+    assert found.strategy == replace(given.strategy, activation_checkpointing=False)
     assert (found.fast.compile, found.fast.cuda_graphs, found.fast.fused_loss) == ("off",) * 3
 
 
@@ -55,7 +56,8 @@ def test_a_gpu_gets_the_fast_path_and_the_recipe_stays() -> None:
         (("train.strategy.name=ddp",), "bf16", "model"),
         (("train.strategy.name=fsdp",), "bf16", "blocks"),
         (("train.strategy.zero_stage=1",), "bf16", "model"),
-        (("train.strategy.zero_stage=3",), "bf16", "off"),
+        (("train.strategy.zero_stage=2",), "bf16", "model"),
+        (("train.strategy.zero_stage=3",), "bf16", "blocks"),
     ],
 )
 def test_every_strategy_on_many_processes_gets_what_it_can_have(
@@ -92,6 +94,21 @@ def test_what_cannot_be_combined_is_decided_and_said() -> None:
     found, decisions = decided(asked, 8, H200)
     assert found.fast.cuda_graphs == "off" and found.precision == "bf16"
     assert any("asked for, but not with strategy fsdp" in each.reason for each in decisions)
+
+
+def test_stage_3_compiles_no_block_whose_parameters_are_gathered_again_inside_it() -> None:
+    recomputed = ("train.strategy.zero_stage=3", "train.strategy.activation_checkpointing=true")
+    assert on(H200, "gpt2-small", *recomputed, world_size=16).fast.compile == "off"
+    offloaded = ("train.strategy.zero_stage=3", "train.strategy.zero_offload=parameters")
+    assert on(H200, "gpt2-small", *offloaded, world_size=16).fast.compile == "off"
+
+
+def test_one_process_has_no_gradients_to_divide() -> None:
+    stage_2 = train_of("gpt2-small", "train.strategy.zero_stage=2")
+    found, decisions = decided(stage_2, 1, H200)
+    assert found.strategy.zero_stage == 1
+    assert "strategy.zero_stage=1" in line(decisions, H200)
+    assert decided(stage_2, 2, H200)[0].strategy.zero_stage == 2
 
 
 def test_micro_batches_grow_only_as_far_as_memory_and_the_batch_allow() -> None:

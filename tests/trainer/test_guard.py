@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.support.trainer.launching import ROOT
+from tests.support.trainer.launching import ROOT, launch, launch_several
+from tests.support.trainer.launching import records as written_by
 from tests.support.until import until
 from trainer.config import Guard as Settings
 from trainer.data.loader import Loader
@@ -58,10 +59,11 @@ def records() -> list[dict[str, Any]]:
 
 @contextmanager
 def guarded(
-    records: list[dict[str, Any]], rows: Rows | None = None, **settings: Any
+    records: list[dict[str, Any]], rows: Rows | None = None, clip: float = 1.0, **settings: Any
 ) -> Iterator[tuple[Guard, Loader, ProcessGroup]]:
     train = read_profile("gpt2-micro-smoke").train
-    train = replace(train, guard=replace(Settings(), **settings))
+    optimizer = replace(train.optimizer, grad_clip=clip)
+    train = replace(train, optimizer=optimizer, guard=replace(Settings(), **settings))
     processes = ProcessGroup(0, 0, 1, 1, torch.device("cpu"), grouped=False)
     loader = Loader(rows or Rows(), train, processes, 0)
     guard = Guard(train, processes, SimpleNamespace(write=records.append), loader)
@@ -88,15 +90,58 @@ def test_a_loss_spike_is_in_the_log_and_in_the_metrics(
     assert "guard: step 31: loss spike: 6.0000, 2.9 x the recent mean" in capsys.readouterr().err
 
 
-def test_a_gradient_explosion_and_a_loss_that_is_no_number_are_reported(
-    records: list[dict[str, Any]],
+@pytest.mark.parametrize(("clip", "reported_at"), [(0.0, [21]), (1.0, [24])])
+def test_one_large_norm_is_an_explosion_only_where_nothing_clips_it(
+    clip: float, reported_at: list[int], records: list[dict[str, Any]]
 ) -> None:
-    with guarded(records) as (guard, _, _):
+    with guarded(records, clip=clip) as (guard, _, _):
         for step in range(1, 21):
             guard.look(step, 2.0, 0.5)
-        guard.look(21, 2.0, 50.0)
-        guard.look(22, float("nan"), 1.0)
+        for step, norm in enumerate((50.0, 0.5, 60.0, 70.0, 0.5), 21):
+            guard.look(step, 2.0, norm)
+    assert kinds(records) == ["gradient-explosion"] and [r["step"] for r in records] == reported_at
+    if clip:
+        assert "norm 70, 140 x the recent median, as at 3 of the last 5 steps" in records[0]["text"]
+
+
+def test_a_norm_and_a_loss_that_are_no_number_are_reported(records: list[dict[str, Any]]) -> None:
+    with guarded(records) as (guard, _, _):
+        guard.look(1, 2.0, float("inf"))
+        guard.look(2, float("nan"), 1.0)
     assert kinds(records) == ["gradient-explosion", "nan"]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("clip", [0.0, 100.0])
+def test_a_run_whose_weights_run_away_is_reported_with_clipping_too(
+    clip: float, tmp_path: Path
+) -> None:
+    settings = ("optimizer.lr=2", f"optimizer.grad_clip={clip}", "schedule.name=linear")
+    more = ("schedule.warmup_steps=25", "guard.stop_on_nan=false")
+    ended = launch("mnist-mlp-smoke", tmp_path, *(f"train.{each}" for each in (*settings, *more)))
+    assert ended.code == 0, ended.text
+    assert "gradient explosion: norm" in ended.text, ended.text
+
+
+@pytest.mark.processes
+def test_a_newcomers_first_run_has_the_norms_of_ddp_under_deepspeed_and_no_alarm(
+    tmp_path: Path,
+) -> None:
+    settings = ("train.steps=20", "train.log.every=1")
+    strategies = ("ddp", "deepspeed")
+    runs = [
+        (name, "gpt2-micro-smoke", (*settings, f"train.strategy.name={name}"))
+        for name in strategies
+    ]
+    ended = launch_several(tmp_path, runs, processes=2)
+    assert ended.code == 0, ended.text
+    plain, zero = (
+        [step["grad_norm"] for step in written_by(tmp_path / name) if "grad_norm" in step]
+        for name in strategies
+    )
+    assert len(plain) == 20 and zero == pytest.approx(plain, rel=0.05)
+    assert max(plain) > 10 * sorted(plain)[10], "one step overshoots, and is clipped"
+    assert "guard:" not in ended.text, ended.text
 
 
 def test_the_same_thing_is_reported_once_a_minute(records: list[dict[str, Any]]) -> None:

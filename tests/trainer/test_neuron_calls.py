@@ -7,11 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from tests.support.trainer.launching import ROOT, launch, losses
+
 _STAND_IN = {
     "torch_neuronx/__init__.py": "",
     "torch_xla/__init__.py": """
 import torch
-CALLS = []
+CALLS, GROUPS = [], []
 def device(): return torch.device("cpu")
 def sync(): CALLS.append("sync")
 class autocast(torch.autocast):
@@ -22,13 +26,25 @@ torch.autocast = autocast
 """,
     "torch_xla/core/__init__.py": "",
     "torch_xla/core/xla_model.py": """
+import torch
 import torch_xla
 REDUCE_SUM = "sum"
 def all_reduce(kind, tensors):
     torch_xla.CALLS.append(f"all_reduce {kind} {len(tensors) > 0}")
+    for group in torch_xla.GROUPS:
+        for tensor in tensors:
+            group.allreduce([tensor]).wait()
 """,
     "torch_xla/distributed/__init__.py": "",
-    "torch_xla/distributed/xla_backend.py": "",
+    "torch_xla/distributed/xla_backend.py": """
+import torch.distributed as dist
+import torch_xla
+def create(store, rank, size, timeout):
+    print(f"xla: rank {rank} of {size} has joined, beside {dist.get_backend()}", flush=True)
+    torch_xla.GROUPS.append(dist.ProcessGroupGloo(store, rank, size, timeout))
+    return torch_xla.GROUPS[-1]
+dist.Backend.register_backend("xla", create, devices=["xla"])
+""",
 }
 _RUN = """
 import sys
@@ -40,10 +56,14 @@ sys.exit(code)
 """
 
 
-def test_bf16_is_autocast_and_gradients_are_summed_once_per_step(tmp_path: Path) -> None:
+def _write_stand_in(folder: Path) -> None:
     for name, text in _STAND_IN.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def test_bf16_is_autocast_and_gradients_are_summed_once_per_step(tmp_path: Path) -> None:
+    _write_stand_in(tmp_path)
     settings = ("strategy.name=neuron", "precision=bf16", "steps=2", "schedule.warmup_steps=1")
     words = [word for each in settings for word in ("--set", f"train.{each}")]
     output = str(tmp_path / "run")
@@ -61,3 +81,25 @@ def test_bf16_is_autocast_and_gradients_are_summed_once_per_step(tmp_path: Path)
     step = [*micro, *micro, "all_reduce sum True", "sync"]
     calls = [each for each in done.stdout.splitlines() if each.split()[0] in str(step)]
     assert calls[: 2 * len(step)] == step * 2
+
+
+@pytest.mark.processes
+def test_every_rank_joins_an_xla_group_over_which_gradients_are_summed(tmp_path: Path) -> None:
+    """As AWS's own training scripts join; the run's own messages stay with gloo."""
+    _write_stand_in(tmp_path)
+    settings = ("train.steps=4", "train.log.every=1")
+    where = {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    neuron = launch(
+        "bert-large-smoke",
+        tmp_path / "neuron",
+        *settings,
+        "train.strategy.name=neuron",
+        processes=2,
+        environment=where,
+    )
+    assert neuron.code == 0, neuron.text
+    for rank in range(2):
+        assert f"xla: rank {rank} of 2 has joined, beside gloo" in neuron.text
+    alone = launch("bert-large-smoke", tmp_path / "ddp", *settings)
+    assert alone.code == 0, alone.text
+    assert losses(tmp_path / "neuron") == pytest.approx(losses(tmp_path / "ddp"), rel=1e-4)

@@ -70,13 +70,16 @@ class Part:
         self.whole, self.start, self.count = whole, start, count
         self.equal, self.shards = whole.equal, [count]
         if hasattr(whole, "lengths"):
-            self.lengths = whole.lengths[start : start + count]
+            self.lengths, self.pad = whole.lengths[start : start + count], whole.pad  # type: ignore[attr-defined]
 
     def __len__(self) -> int:
         return self.count
 
     def take(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         return self.whole.take(numbers + self.start)
+
+    def texts(self, numbers: np.ndarray) -> list[np.ndarray]:
+        return self.whole.texts(numbers + self.start)  # type: ignore[attr-defined, no-any-return]
 
     def where(self, number: int) -> str:
         return self.whole.where(number + self.start)

@@ -8,6 +8,7 @@ from typing import Any
 from trainer.config import Train
 from trainer.data.loader import Loader
 from trainer.distributed.process_group import ProcessGroup
+from trainer.validate import packs
 
 
 def open_loader(
@@ -21,4 +22,8 @@ def open_loader(
         from trainer.data.stream import StreamLoader
 
         return StreamLoader(samples, train, processes, position, resume)
+    if packs(train):
+        from trainer.data.packing import PackedLoader
+
+        return PackedLoader(samples, train, processes, position)
     return Loader(samples, train, processes, position)

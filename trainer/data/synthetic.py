@@ -63,6 +63,7 @@ class Documents(_Synthetic):
 
     def __init__(self, train: Train) -> None:
         super().__init__(train)
+        self.pad = self.vocab - 1
         self.lengths = np.array(
             [12 + int(self.generator(n).integers(0, self.length - 12)) for n in range(self.count)]
         )
@@ -70,10 +71,10 @@ class Documents(_Synthetic):
     def take(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         from trainer.data.tokens import padded
 
-        return padded(
-            [self.sayings(int(number), int(self.lengths[number])) for number in numbers],
-            self.vocab - 1,
-        )
+        return padded(self.texts(numbers), self.pad)
+
+    def texts(self, numbers: np.ndarray) -> list[np.ndarray]:
+        return [self.sayings(int(number), int(self.lengths[number])) for number in numbers]
 
 
 class MaskedSentences(_Synthetic):

@@ -104,8 +104,11 @@ class Documents:
         )
 
     def take(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+        return padded(self.texts(numbers), self.pad)
+
+    def texts(self, numbers: np.ndarray) -> list[np.ndarray]:
         found = (self._find(int(number)) for number in numbers)
-        return padded([self.files[shard][start:stop] for shard, start, stop in found], self.pad)
+        return [self.files[shard][start:stop] for shard, start, stop in found]
 
     def where(self, number: int) -> str:
         shard, start, _ = self._find(number)

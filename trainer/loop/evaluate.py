@@ -26,25 +26,45 @@ def evaluate(session: Session, samples: Any) -> dict[str, float]:
     began = time.perf_counter()
     figures: dict[str, float] = {}
     session.module.eval()
+    for name, batches in _parts(session, samples):
+        loss, rows, accuracy = _mean_loss(session, batches)
+        figures |= _named(name, loss, session.train)
+        if name == "eval":
+            figures |= {} if accuracy is None else {"eval_accuracy": accuracy}
+            figures["eval_runtime"] = time.perf_counter() - began
+            figures["eval_samples_per_second"] = rows / max(1e-9, figures["eval_runtime"])
+    session.module.train()
+    return figures
+
+
+def evaluation_seconds(session: Session, samples: Any) -> float:
+    """How long evaluate() takes, by two rounds of each part, the first of which warms up; called
+    by all ranks."""
+    seconds, world_size = 0.0, session.processes.world_size
+    session.module.eval()
+    began = time.perf_counter()
+    for _, batches in _parts(session, samples):
+        _mean_loss(session, batches[:world_size])
+        seconds += time.perf_counter() - began  # reading included
+        began = time.perf_counter()
+        _mean_loss(session, batches[:world_size])
+        seconds += (time.perf_counter() - began) * (math.ceil(len(batches) / world_size) - 1)
+        began = time.perf_counter()
+    session.module.train()
+    return seconds
+
+
+def _parts(session: Session, samples: Any) -> Iterator[tuple[str, list[dict[str, np.ndarray]]]]:
+    """What is evaluated, by name, in batches."""
     if samples is not None:
-        loss, rows, accuracy = _mean_loss(session, list(_numbered(session.train, samples)))
-        figures |= _named("eval", loss, session.train) | (
-            {} if accuracy is None else {"eval_accuracy": accuracy}
-        )
-        figures["eval_runtime"] = time.perf_counter() - began
-        figures["eval_samples_per_second"] = rows / max(1e-9, figures["eval_runtime"])
+        yield "eval", list(_numbered(session.train, samples))
     settings = session.train.evaluate
     for name, path, read in (
         ("wikitext", settings.wikitext, _windows),
         ("lambada", settings.lambada, _last_words),
     ):
         if path:
-            loss, _, _ = _mean_loss(
-                session, list(read(Path(path), session.train, _encoder(session)))
-            )
-            figures |= _named(f"eval_{name}", loss, session.train)
-    session.module.train()
-    return figures
+            yield f"eval_{name}", list(read(Path(path), session.train, _encoder(session)))
 
 
 def _named(name: str, loss: float, train: Train) -> dict[str, float]:

@@ -17,10 +17,15 @@ from typing import Any
 from trainer.config import Train
 from trainer.distributed.process_group import ProcessGroup
 from trainer.loop.alerts import Alerts
+from trainer.strategies.session import Outcome
 
 READ_SECONDS = 10.0  # how often losses on a GPU are read, and ranks compared
 POLL_SECONDS = 1.0
 FEWEST = 10  # values before one can be unusual
+# Large norms among the recent steps that make an explosion where gradients are clipped: clipping
+# takes the size out of a single one, and a tiny model at a high rate has some. They come in a row
+# when the weights run away.
+CLIPPED_LARGE, CLIPPED_RECENT = 3, 5
 MOST_FIGURES = 512  # of ranks in a line of the metrics; status reads the end of the file only
 _WARM_STEPS = 2  # the first steps compile and tokenise
 _PATIENT_PHASES = ("save", "evaluate", "start")
@@ -32,10 +37,14 @@ class Guard:
         self, train: Train, processes: ProcessGroup, metrics: Any, loader: Any, step: int = 0
     ) -> None:
         self.settings, self.processes, self.metrics = train.guard, processes, metrics
+        self.loader = loader
         self.scaled = train.precision == "fp16"
         self.alerts = Alerts(processes.rank, metrics.write if metrics else None)
         self.losses: deque[float] = deque(maxlen=train.guard.spike_window)
         self.norms: deque[float] = deque(maxlen=train.guard.spike_window)
+        clipped = train.optimizer.grad_clip > 0
+        self.fewest_large = CLIPPED_LARGE if clipped else 1
+        self.large: deque[bool] = deque(maxlen=CLIPPED_RECENT if clipped else 1)
         self.read_at = self.compared_at = time.monotonic()
         self._own, self._compared_step, self._over = 0.0, step, threading.Event()
         if train.guard.stall_seconds:
@@ -61,6 +70,16 @@ class Guard:
             self._look_at_loss(step, loss)
             if norm is not None:
                 self._look_at_norm(step, norm)
+
+    def nan_report(self, step: int, position: int, outcome: Outcome) -> str:
+        """Which micro-batch of this rank has no number for a loss, and where it came from."""
+        bad = [index for index, loss in enumerate(outcome.losses) if not math.isfinite(loss.item())]
+        turn = (bad[0] if bad else 0) * self.processes.world_size + self.processes.rank
+        return (
+            f"step {step}: the loss is {outcome.loss.item()} on rank {self.processes.rank}; its"
+            f" micro-batch {turn} begins with {self.loader.where(position, turn)}; the newest"
+            " checkpoint is from an earlier step"
+        )
 
     @property
     def compares(self) -> bool:
@@ -123,13 +142,19 @@ class Guard:
         factor = self.settings.gradient_factor
         if factor and len(self.norms) >= FEWEST:
             usual = statistics.median(self.norms)
-            if norm > factor * usual > 0:
-                text = (
-                    f"step {step}: gradient explosion: norm {norm:.4g}, {norm / usual:.0f} x the"
-                    " recent median"
-                )
-                self.alerts.report("gradient-explosion", step, text)
+            self.large.append(norm > factor * usual > 0)
+            if self.large[-1]:
+                self._report_large_norm(step, norm, norm / usual)
         self.norms.append(norm)
+
+    def _report_large_norm(self, step: int, norm: float, times: float) -> None:
+        count = sum(self.large)
+        if count < self.fewest_large:
+            return
+        text = f"step {step}: gradient explosion: norm {norm:.4g}, {times:.0f} x the recent median"
+        if count > 1:
+            text += f", as at {count} of the last {len(self.large)} steps"
+        self.alerts.report("gradient-explosion", step, text)
 
 
 class _Watch(threading.Thread):

@@ -16,9 +16,9 @@ def line(train: Train, record: Record, world_size: int) -> str:
 
 
 def _plain(train: Train, record: Record, world_size: int) -> str:
-    norm = record["grad_norm"]
+    norm, steps = record["grad_norm"], record.get("last_step", train.steps)
     return (
-        f"step {record['step']}/{train.steps}  loss {record['loss']:.4f}  lr {record['lr']:.2e} "
+        f"step {record['step']}/{steps}  loss {record['loss']:.4f}  lr {record['lr']:.2e} "
         f" norm {norm if norm is None else format(norm, '.2f')}  {record['tokens_per_second']:,.0f}"
         " tokens/s"
     )

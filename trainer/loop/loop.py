@@ -68,8 +68,8 @@ class Training:
             else None
         )
         self.guard = Guard(self.train, processes, self.metrics, self.loader, self.step)
-        self.last_step = last_step(self.train, len(self.samples))
-        self.budget = TimeBudget(self.train, processes, self.validation)
+        self.last_step = self.steps_in_all = last_step(self.train, len(self.samples))
+        self.budget = TimeBudget(self.train, processes)
         self.saved = self.step if checkpoint else -1
         self.recent: deque[float] = deque(
             state.get("recent", ()), maxlen=self.train.guard.spike_window
@@ -80,24 +80,27 @@ class Training:
 
     def train_to_end(self) -> None:
         if self.train.checkpoint.at_start and self.step == 0:
-            self.budget.timed(self.save)
+            self.save()
         batches = iter(self.loader)
         while self.step < self.last_step:
             self.processes.progress.at("data", self.step + 1)
             waiting = time.perf_counter()
             micro_batches, mine = self._next(batches)
-            if self.metrics:
-                self.metrics.waited += time.perf_counter() - waiting
+            waited = time.perf_counter() - waiting
             self.processes.progress.at("count")
             totals, stop = self._agree(*mine)
             if stop:
                 return self._stop_early(stop)
+            if self.metrics:
+                self.metrics.count(waited, totals["tokens"])
             outcome = self._take_step(micro_batches, totals)
             if self._logs():
                 self._log(outcome, micro_batches[-1])
             if self.train.evaluate.every and self.step % self.train.evaluate.every == 0:
                 self._evaluate()
-            if due(self.train, self.step):
+            if self.budget.measures:
+                self.budget.measure(self.save, self._evaluation_seconds)
+            if due(self.train, self.step) and self.saved != self.step:
                 self.save()
         self._finish()
 
@@ -176,7 +179,7 @@ class Training:
         if compares:
             self.guard.compare(self.step + 1)
         if last:
-            self.last_step = min(self.last_step, int(last))
+            self.last_step = min(self.steps_in_all, int(last))
         return {
             "tokens": max(1.0, tokens),
             "samples": samples,
@@ -200,14 +203,15 @@ class Training:
         if failure:
             self._give_up()
         norm = None if outcome.grad_norm is None else float(outcome.grad_norm)
-        extra = {
+        self.loss_sum, self.loss_count = self.loss_sum + loss, self.loss_count + 1
+        extra: dict[str, float] = {
+            **({"last_step": self.last_step} if self.last_step != self.steps_in_all else {}),
             "epoch": self._epoch(),
             "skipped": self.session.skipped,
             "samples": len(self.samples),
             "guard_alerts": self.guard.alerts.count,
+            "mean_loss": self.loss_sum / self.loss_count,
         }
-        self.loss_sum, self.loss_count = self.loss_sum + loss, self.loss_count + 1
-        extra["mean_loss"] = self.loss_sum / self.loss_count
         if self.train.log.activations and hasattr(self.session.module, "attention_extremes"):
             extra |= self.session.module.attention_extremes(batch)
         if self.metrics:
@@ -221,17 +225,8 @@ class Training:
             loss, norm = outcome.loss.item(), outcome.grad_norm
             self.guard.look(step, loss, None if norm is None else float(norm))
             if self.train.guard.stop_on_nan and not self.failure and not math.isfinite(loss):
-                self.failure = Unhealthy(self._nan_report(step, position, outcome))
+                self.failure = Unhealthy(self.guard.nan_report(step, position, outcome))
         self.unread.clear()
-
-    def _nan_report(self, step: int, position: int, outcome: Outcome) -> str:
-        bad = [index for index, loss in enumerate(outcome.losses) if not math.isfinite(loss.item())]
-        turn = (bad[0] if bad else 0) * self.processes.world_size + self.processes.rank
-        return (
-            f"step {step}: the loss is {outcome.loss.item()} on rank {self.processes.rank}; its"
-            f" micro-batch {turn} begins with {self.loader.where(position, turn)}; the newest"
-            " checkpoint is from an earlier step"
-        )
 
     def _accepts(self, share: torch.Tensor) -> bool:
         """Whether a loss is no spike against the recent ones; from the sum over all ranks, so that
@@ -256,12 +251,16 @@ class Training:
             self.metrics.write({"step": self.step, **figures})
             print(evaluated(self.train, self.step, figures), flush=True)
 
+    def _evaluation_seconds(self) -> float:
+        from trainer.loop.evaluate import evaluation_seconds
+
+        self.processes.progress.at("evaluate")
+        return evaluation_seconds(self.session, self.validation)
+
     def _restore(self, checkpoint: Path, state: dict[str, Any]) -> None:
         self.strategy.load(self.session, checkpoint)
-        self.session.taken, self.session.skipped = (
-            state.get("taken", self.step),
-            state.get("skipped", 0),
-        )
+        self.session.taken = state.get("taken", self.step)
+        self.session.skipped = state.get("skipped", 0)
         if self.session.scaler and state.get("scaler"):
             self.session.scaler.load_state_dict(state["scaler"])
         if line := resuming(self.train, self._epoch(), self.step, checkpoint):

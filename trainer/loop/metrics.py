@@ -33,15 +33,22 @@ class Metrics:
         self, output: Path, train: Train, model: Any, world_size: int, resumed_at: int
     ) -> None:
         self.train, self.world_size = train, world_size
-        self.flops = _flops_per_token(train, parameter_count(model)) * _tokens_per_step(train)
+        self.flops_per_token = _flops_per_token(train, parameter_count(model))
         self.file = _reopened(output / "metrics.jsonl", resumed_at)
         self.trackers = Trackers(train, output)
         # Where the file cannot be read from outside (pods), the log carries the metrics
         self.to_log = os.environ.get("TRAINER_METRICS") == "log"
         self.bar = train.log.progress and train.log.style == "plain" and sys.stderr.isatty()
         self.begun = self.since = time.perf_counter()
-        self.since_step, self.waited = resumed_at, 0.0
+        self.since_step, self.waited, self.tokens = resumed_at, 0.0, 0.0
         self.phase = ""
+
+    def count(self, waited: float, labels: float) -> None:
+        """A step's wait for its batch, and its labels over all ranks."""
+        self.waited += waited
+        # Padding is no work done: of documents only what is predicted counts
+        padded = self.train.data.layout == "documents" and self.train.model.kind != "bert"
+        self.tokens += labels if padded else _tokens_per_step(self.train)
 
     def step(
         self,
@@ -63,9 +70,9 @@ class Metrics:
             "loss": loss,
             "lr": lr,
             "grad_norm": grad_norm,
-            "tokens_per_second": _tokens_per_step(self.train) / seconds,
+            "tokens_per_second": self.tokens / steps / seconds,
             "samples_per_second": self.train.batch_size / seconds,
-            "mfu": self._mfu(seconds, device),
+            "mfu": self._mfu(seconds, device, step),
             "memory_mib": _memory_mib(device),
             "data_wait_seconds": self.waited / steps,
             "step_seconds": seconds,
@@ -74,12 +81,13 @@ class Metrics:
             **({"phase": phase} if phase != self.phase else {}),
         }
         self.phase = phase
-        self.since, self.since_step, self.waited = now, step, 0.0
+        self.since, self.since_step, self.waited, self.tokens = now, step, 0.0, 0.0
         self.write(record)
         text = line(self.train, record, self.world_size)
         if self.bar:
-            done = 24 * step // self.train.steps
-            end = "\n" if step == self.train.steps else ""
+            steps = int(extra.get("last_step", self.train.steps))
+            done = 24 * step // steps
+            end = "\n" if step == steps else ""
             print(
                 f"\r[{'#' * done}{'.' * (24 - done)}] {text}", end=end, file=sys.stderr, flush=True
             )
@@ -106,14 +114,15 @@ class Metrics:
         self.file.close()
         self.trackers.close(failed)
 
-    def _mfu(self, seconds: float, device: Any) -> float | None:
+    def _mfu(self, seconds: float, device: Any, step: int) -> float | None:
         if device.type != "cuda":
             return None
         import torch
 
         name = torch.cuda.get_device_name(device)
         peak = next((rate for part, rate in _PEAK_FLOPS.items() if part in name), None)
-        return self.flops / seconds / (peak * self.world_size) if peak else None
+        flops = self.flops_per_token * self.tokens / max(1, step - self.since_step)
+        return flops / seconds / (peak * self.world_size) if peak else None
 
 
 def _reopened(path: Path, resumed_at: int) -> Any:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from trainer.config import Train
 from trainer.models.loss import IGNORED
+from trainer.models.packing import packed_of
 
 
 class Distilled(nn.Module):
@@ -29,9 +30,11 @@ class Distilled(nn.Module):
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
         kept = batch["label"] != IGNORED
         labels = batch["label"][kept]
+        # No flex attention: the teacher is not compiled
+        tokens, packed = batch["input"], packed_of(batch, flex=False)
         with torch.no_grad():
-            wanted = self._teacher(batch["input"].device).logits(batch["input"])[kept].float()
-        got = self.student.logits(batch["input"])[kept].float()
+            wanted = self._teacher(tokens.device).logits(tokens, packed)[kept].float()
+        got = self.student.logits(tokens, packed)[kept].float()
         distill, heat = self.distill, self.distill.temperature
         loss = distill.alpha_clm * functional.cross_entropy(got, labels, reduction="sum")
         if distill.alpha_ce:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from trainer.config import Fast, Model
 from trainer.models.float8 import linear
 from trainer.models.loss import head_loss
+from trainer.models.packing import Mask, Packed, attend, packed_of, uses_flex
 
 
 class GPT2(nn.Module):
@@ -24,20 +25,21 @@ class GPT2(nn.Module):
         super().__init__()
         self.settings = settings
         self.loss_chunk = fast.loss_chunk if fast.fused_loss == "on" else 0
+        self.flex = uses_flex(fast, settings.dropout) and not upcast
         self.transformer = _Transformer(settings, padded_vocab, upcast)
         self.real_rows = {"transformer.wte.weight": settings.vocab_size}
         if settings.freeze_positions:
             self.transformer.wpe.weight.requires_grad_(False)
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        hidden = self.transformer(batch["input"])
+        hidden = self.transformer(batch["input"], *packed_of(batch, self.flex))
         weight = self.transformer.wte.weight
         return head_loss(
             hidden, weight, batch["label"], self.settings.vocab_size, self.loss_chunk
         ).reshape(1)
 
-    def logits(self, tokens: Tensor) -> Tensor:
-        hidden = self.transformer(tokens)
+    def logits(self, tokens: Tensor, packed: Packed = (None, None)) -> Tensor:
+        hidden = self.transformer(tokens, *packed)
         return functional.linear(hidden, self.transformer.wte.weight)[
             ..., : self.settings.vocab_size
         ]
@@ -84,15 +86,18 @@ class _Transformer(nn.Module):
         self.ln_f = nn.LayerNorm(settings.width, eps=settings.norm_eps, bias=settings.bias)
         self.fuses_blocks = False  # where the whole model is compiled at once: see add_norm.py
 
-    def forward(self, tokens: Tensor) -> Tensor:
-        hidden = self.drop(self.wte(tokens) + self.wpe.weight[: tokens.shape[1]])
+    def forward(
+        self, tokens: Tensor, positions: Tensor | None = None, mask: Mask | None = None
+    ) -> Tensor:
+        rows = self.wpe.weight[: tokens.shape[1]] if positions is None else self.wpe(positions)
+        hidden = self.drop(self.wte(tokens) + rows)
         if self.fuses_blocks:
-            return self._fused(hidden)
+            return self._fused(hidden, mask)
         for block in self.h:
-            hidden = block(hidden)
+            hidden = block(hidden, mask)
         return self.ln_f(hidden)
 
-    def _fused(self, hidden: Tensor) -> Tensor:
+    def _fused(self, hidden: Tensor, mask: Mask | None) -> Tensor:
         """The same, with each branch added and the next norm taken in one pass."""
         from trainer.models.add_norm import add_norm, drawn_seed
 
@@ -101,7 +106,7 @@ class _Transformer(nn.Module):
         blocks: list[Any] = list(self.h)
         normed = blocks[0].ln_1(hidden)
         for number, block in enumerate(blocks):
-            branch, bias = block.attn.branch(normed), block.attn.c_proj.bias
+            branch, bias = block.attn.branch(normed, mask), block.attn.c_proj.bias
             hidden, normed = add_norm(hidden, branch, bias, block.ln_2, dropout, seed, 2 * number)
             following = blocks[number + 1].ln_1 if number + 1 < len(blocks) else self.ln_f
             branch, bias = block.mlp.branch(normed), block.mlp.c_proj.bias
@@ -120,17 +125,17 @@ class _Block(nn.Module):
         self.mlp = _Mlp(settings)
         self.fuses_norm = False  # where blocks are compiled each for itself: see add_norm.py
 
-    def forward(self, hidden: Tensor) -> Tensor:
+    def forward(self, hidden: Tensor, mask: Mask | None = None) -> Tensor:
         if self.fuses_norm:
-            return self._fused(hidden)
-        hidden = hidden + self.attn(self.ln_1(hidden))
+            return self._fused(hidden, mask)
+        hidden = hidden + self.attn(self.ln_1(hidden), mask)
         return hidden + self.mlp(self.ln_2(hidden))
 
-    def _fused(self, hidden: Tensor) -> Tensor:
+    def _fused(self, hidden: Tensor, mask: Mask | None) -> Tensor:
         from trainer.models.add_norm import add_norm, drawn_seed
 
         dropout = self.mlp.dropout.p if self.training else 0.0
-        branch, bias = self.attn.branch(self.ln_1(hidden)), self.attn.c_proj.bias
+        branch, bias = self.attn.branch(self.ln_1(hidden), mask), self.attn.c_proj.bias
         seed = drawn_seed(dropout, hidden)
         hidden, normed = add_norm(hidden, branch, bias, self.ln_2, dropout, seed)
         return hidden + self.mlp(normed)
@@ -149,14 +154,14 @@ class _Attention(nn.Module):
         self.extremes: list[Tensor] | None = None
         self.joins_heads = False  # on the compiled path: see heads.py
 
-    def forward(self, hidden: Tensor) -> Tensor:
-        return self.resid_dropout(self.c_proj(self._mixed(hidden)))
+    def forward(self, hidden: Tensor, mask: Mask | None = None) -> Tensor:
+        return self.resid_dropout(self.c_proj(self._mixed(hidden, mask)))
 
-    def branch(self, hidden: Tensor) -> Tensor:
+    def branch(self, hidden: Tensor, mask: Mask | None = None) -> Tensor:
         """Without the last bias and dropout."""
-        return self.c_proj.product(self._mixed(hidden))
+        return self.c_proj.product(self._mixed(hidden, mask))
 
-    def _mixed(self, hidden: Tensor) -> Tensor:
+    def _mixed(self, hidden: Tensor, mask: Mask | None) -> Tensor:
         batch, length, width = hidden.shape
         # Left as (batch, length, heads, size) in memory: flash attention takes the transposed view
         # without a copy.
@@ -166,11 +171,9 @@ class _Attention(nn.Module):
             self.extremes = [scores.min(), scores.max()]
         dropout = self.dropout if self.training else 0.0
         if self.upcast:
-            mixed = self._upcast(query, key, value, dropout)
+            mixed = self._upcast(query, key, value, dropout, mask)
         else:
-            mixed = functional.scaled_dot_product_attention(
-                query, key, value, None, dropout, is_causal=True, scale=self.scale
-            )
+            mixed = attend(query, key, value, mask, dropout, self.scale)
         return mixed.transpose(1, 2).reshape(batch, length, width)
 
     def _projected(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -186,14 +189,18 @@ class _Attention(nn.Module):
         )
         return query, key, value
 
-    def _upcast(self, query: Tensor, key: Tensor, value: Tensor, dropout: float) -> Tensor:
+    def _upcast(
+        self, query: Tensor, key: Tensor, value: Tensor, dropout: float, mask: Mask | None
+    ) -> Tensor:
         """Scores in fp32 whatever the autocast, where fp16 would overflow."""
         length = query.shape[2]
         with torch.autocast(query.device.type, enabled=False):
             scores = (query.float() @ key.float().transpose(-1, -2)) * self.scale
-            future = torch.ones(length, length, dtype=torch.bool, device=query.device).triu(1)
+            hidden = torch.ones(length, length, dtype=torch.bool, device=query.device).triu(1)
+            if isinstance(mask, Tensor):
+                hidden = ~mask
             weights = (
-                scores.masked_fill(future, torch.finfo(torch.float32).min)
+                scores.masked_fill(hidden, torch.finfo(torch.float32).min)
                 .softmax(-1)
                 .to(value.dtype)
             )

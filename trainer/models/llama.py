@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from trainer.config import Fast, Model
 from trainer.models.float8 import Linear
 from trainer.models.loss import head_loss
+from trainer.models.packing import Mask, Packed, attend, packed_of, uses_flex
 from trainer.models.rope import rotary_rates
 
 
@@ -21,6 +22,7 @@ class Llama(nn.Module):
         super().__init__()
         self.settings = settings
         self.loss_chunk = fast.loss_chunk if fast.fused_loss == "on" else 0
+        self.flex = uses_flex(fast, 0.0)
         self.model = _Decoder(settings, padded_vocab)
         self.real_rows = {
             "model.embed_tokens.weight": settings.vocab_size,
@@ -33,13 +35,14 @@ class Llama(nn.Module):
         )
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        hidden = self.model(batch["input"])
+        hidden = self.model(batch["input"], *packed_of(batch, self.flex))
         return head_loss(
             hidden, self._head(), batch["label"], self.settings.vocab_size, self.loss_chunk
         ).reshape(1)
 
-    def logits(self, tokens: Tensor) -> Tensor:
-        return functional.linear(self.model(tokens), self._head())[..., : self.settings.vocab_size]
+    def logits(self, tokens: Tensor, packed: Packed = (None, None)) -> Tensor:
+        hidden = self.model(tokens, *packed)
+        return functional.linear(hidden, self._head())[..., : self.settings.vocab_size]
 
     def _head(self) -> Tensor:
         return self.model.embed_tokens.weight if self.lm_head is None else self.lm_head.weight
@@ -74,12 +77,18 @@ class _Decoder(nn.Module):
         self.register_buffer("cosine", angles.cos(), persistent=False)
         self.register_buffer("sine", angles.sin(), persistent=False)
 
-    def forward(self, tokens: Tensor) -> Tensor:
+    def forward(
+        self, tokens: Tensor, positions: Tensor | None = None, mask: Mask | None = None
+    ) -> Tensor:
         hidden = self.embed_tokens(tokens)
         length = tokens.shape[1]
-        cosine, sine = self.cosine[:length].to(hidden.dtype), self.sine[:length].to(hidden.dtype)
+        if positions is None:
+            cosine, sine = self.cosine[:length], self.sine[:length]
+        else:
+            cosine, sine = self.cosine[positions][:, None], self.sine[positions][:, None]
+        cosine, sine = cosine.to(hidden.dtype), sine.to(hidden.dtype)
         for block in self.layers:
-            hidden = block(hidden, cosine, sine)
+            hidden = block(hidden, cosine, sine, mask)
         return self.norm(hidden)
 
 
@@ -91,8 +100,10 @@ class _Block(nn.Module):
         self.post_attention_layernorm = _RMSNorm(settings)
         self.mlp = _Mlp(settings)
 
-    def forward(self, hidden: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-        hidden = hidden + self.self_attn(self.input_layernorm(hidden), cosine, sine)
+    def forward(
+        self, hidden: Tensor, cosine: Tensor, sine: Tensor, mask: Mask | None = None
+    ) -> Tensor:
+        hidden = hidden + self.self_attn(self.input_layernorm(hidden), cosine, sine, mask)
         return hidden + self.mlp(self.post_attention_layernorm(hidden))
 
 
@@ -107,16 +118,16 @@ class _Attention(nn.Module):
         self.v_proj = Linear(settings.width, kv_width, bias=False)
         self.o_proj = Linear(settings.width, settings.width, bias=False)
 
-    def forward(self, hidden: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    def forward(
+        self, hidden: Tensor, cosine: Tensor, sine: Tensor, mask: Mask | None = None
+    ) -> Tensor:
         batch, length, width = hidden.shape
         query, key, value = (
             projection(hidden).view(batch, length, -1, self.size).transpose(1, 2)
             for projection in (self.q_proj, self.k_proj, self.v_proj)
         )
         query, key = _rotate(query, cosine, sine), _rotate(key, cosine, sine)
-        mixed = functional.scaled_dot_product_attention(
-            query, key, value, is_causal=True, enable_gqa=self.grouped
-        )
+        mixed = attend(query, key, value, mask, grouped=self.grouped)
         return self.o_proj(mixed.transpose(1, 2).reshape(batch, length, width))
 
 

@@ -88,9 +88,10 @@ class DecisionServer:
 def ask(address: str, port: int, rank: int, seconds: float) -> str:
     """Rank 0's decision; "" when it does not answer in time."""
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    while (left := deadline - time.monotonic()) > 0:
         try:
-            with socket.create_connection((address, port), _ANSWER_SECONDS) as server:
+            patience = min(_ANSWER_SECONDS, left)
+            with socket.create_connection((address, port), patience) as server:
                 server.sendall(b"%b %d %b\n" % (_GREETING, rank, _proof(_GREETING, rank)))
                 decision, _, proof = server.recv(_LINE_BYTES).strip().partition(b" ")
             if same(proof, _proof(decision, rank)):

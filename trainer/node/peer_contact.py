@@ -11,8 +11,7 @@ import selectors
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from trainer.node.failure import (
     FIRST_NODE_LOST,
@@ -24,8 +23,7 @@ from trainer.node.failure import (
 from trainer.node.heartbeat_link import BEAT_SECONDS, HeartbeatServer, Peer, connect
 
 
-@dataclass(frozen=True)
-class PeerCallbacks:
+class PeerCallbacks(NamedTuple):
     """What the supervisor does about messages of other nodes."""
 
     note: Callable[[str], None]  # a line for the log

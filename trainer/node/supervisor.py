@@ -25,7 +25,6 @@ from trainer.node import failure, processes
 from trainer.node.failure import Failure, cause
 from trainer.node.folder import Lease, NodeFolder
 from trainer.node.heartbeat_link import HeartbeatServer, Peer
-from trainer.node.metric_lines import metrics_of
 from trainer.node.output import Output
 from trainer.node.peer_contact import Contact, PeerCallbacks
 from trainer.node.restart import Restarts
@@ -60,8 +59,7 @@ class Supervisor:
         # Referenced: a Popen that is garbage-collected reaps its process before we see its end
         self.children: list[subprocess.Popen[bytes]] = []
         self.failures: list[Failure] = []
-        self.state, self.reason, self.asked = "running", "", False
-        self.deadline = 0.0
+        self.state, self.reason, self.asked, self.deadline = "running", "", False, 0.0
         self.lease = Lease(folder.lease)
         sees = set(config.get("sees") or ())
         # Whether some nodes do not share the run's folder
@@ -69,6 +67,8 @@ class Supervisor:
         self.kills = False  # remaining processes are being killed, which is not a failure
         self.restarts = Restarts(config, folder.output)
         if config.get("script") and not config["node_rank"]:
+            from trainer.node.metric_lines import metrics_of  # only scripts need it
+
             metrics = metrics_of(folder.output, folder.run / "work")
             self.output.reader, self.output.tick = metrics.take, metrics.tick
 
@@ -93,9 +93,8 @@ class Supervisor:
         return self._finish()
 
     def stop(self, reason: str, grace: float, state: str = "stopping") -> None:
-        waits = self.state == "failing" and self.restarts.most and not self.running
-        if state == "stopping" and waits:
-            self.failures.clear()  # asked to end while it waits to start again
+        if state == "stopping" and self.state == "failing" and self.restarts.most:
+            self.failures.clear()  # asked to end before it starts again
         elif self.state != "running":
             return
         self.state, self.reason, self.deadline = state, reason, time.monotonic() + grace

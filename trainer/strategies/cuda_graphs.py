@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 import torch._dynamo
+import torch._functorch.config
 from torch import Tensor
 
 from trainer.config import Train
@@ -52,6 +53,8 @@ def use_fused_operators(module: Any) -> None:
     import trainer.models.gelu
     import trainer.models.heads  # noqa: F401
 
+    # Their backward is part of the traced graph, so that what was compiled of it can be kept, too
+    torch._functorch.config.autograd_cache_allow_custom_autograd_functions = True
     for part in module.modules():
         for choice in ("keeps_activation", "joins_heads", "fuses_norm"):
             if hasattr(part, choice):

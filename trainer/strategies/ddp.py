@@ -13,6 +13,7 @@ from trainer.config import Train
 from trainer.data.loader import Batch
 from trainer.distributed.process_group import ProcessGroup
 from trainer.models import build, initialise
+from trainer.strategies.activations import recompute_blocks
 from trainer.strategies.session import Accept, Outcome, Session, accumulate, finish, open_session
 from trainer.strategies.state import load_tensors, save_tensors
 
@@ -32,10 +33,7 @@ def wrap(train: Train, processes: ProcessGroup) -> Session:
 
 def _prepare_call(session: Session) -> None:
     train, processes, module = session.train, session.processes, session.module
-    if train.strategy.activation_checkpointing:
-        from trainer.strategies.activations import recompute_blocks
-
-        recompute_blocks(module, train.strategy.activation_offload)
+    recompute_blocks(module, train.strategy, train.model.dropout)
     if train.fast.compile in ("blocks", "model"):
         from trainer.strategies.cuda_graphs import compiled
 

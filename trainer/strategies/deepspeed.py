@@ -20,6 +20,7 @@ from trainer.models import build, fresh_values, initialise, write
 from trainer.optim.deepspeed_config import rendered
 from trainer.optim.optimizer import Weights, decay_groups
 from trainer.optim.schedule import learning_rate
+from trainer.strategies.activations import recompute_blocks
 from trainer.strategies.session import Accept, Outcome, Session, normalised, seed_micro_batch
 
 TAG = "deepspeed"
@@ -43,10 +44,7 @@ def wrap(train: Train, processes: ProcessGroup) -> Session:
         initialise(module, train.seed)
     if train.model.initial_weights:
         raise BadInput("model.initial_weights is for ddp and fsdp; use one of them")
-    if train.strategy.activation_checkpointing:
-        from trainer.strategies.activations import recompute_blocks
-
-        recompute_blocks(module, train.strategy.activation_offload)
+    recompute_blocks(module, train.strategy, train.model.dropout)
     if train.fast.compile in ("blocks", "model"):
         _compile(deepspeed, module, train)
     weights = Weights(module, train)
@@ -96,10 +94,13 @@ def step(
     for turn, batch in enumerate(batches):
         seed_micro_batch(session, number, turn)
         session.processes.progress.at("forward")
+        # Packed steps differ in length from what the engine was told
+        engine.set_gradient_accumulation_boundary(turn == len(batches) - 1)
         loss = normalised(session, engine(batch).float(), counts)
         # The engine divides by ranks and micro-batches; the loss is a share of the whole already.
         session.processes.progress.at("backward")
-        engine.backward(loss * session.processes.world_size * len(batches))
+        share = session.processes.world_size * engine.gradient_accumulation_steps()
+        engine.backward(loss * share)
         session.processes.progress.at("optimizer")
         engine.step()
         losses.append(loss.detach())

@@ -15,19 +15,17 @@ from trainer.data.loader import Batch
 from trainer.distributed.process_group import ProcessGroup
 from trainer.errors import BadInput
 from trainer.models import build, initialise
+from trainer.strategies.activations import recompute_blocks
 from trainer.strategies.session import Accept, Outcome, Session, accumulate, finish, open_session
 from trainer.strategies.state import load_tensors, save_tensors
-from trainer.validate import rounds
+from trainer.validate import packs, rounds
 
 
 def wrap(train: Train, processes: ProcessGroup) -> Session:
     # On the meta device a model has shapes but no storage: not even one rank ever holds all of it.
     with torch.device("meta"):
         module = build(train)
-    if train.strategy.activation_checkpointing:
-        from trainer.strategies.activations import recompute_blocks
-
-        recompute_blocks(module, train.strategy.activation_offload)
+    recompute_blocks(module, train.strategy, train.model.dropout)
     if train.fast.compile in ("blocks", "model"):
         from trainer.strategies.cuda_graphs import compile_blocks, use_fused_operators
 
@@ -54,8 +52,10 @@ def step(
     number: int,
     accept: Accept | None = None,
 ) -> Outcome:
-    # Every rank gathers its pieces for every other: all must run the model equally often.
-    most = rounds(session.train, session.processes.world_size)
+    # Every rank gathers its pieces for every other: all must run the model equally often. Packed
+    # steps differ in length, but not from rank to rank.
+    world_size = session.processes.world_size
+    most = len(batches) if packs(session.train) else rounds(session.train, world_size)
     losses = accumulate(
         session, batches, counts, number, lambda last: _syncing(session, last), most
     )

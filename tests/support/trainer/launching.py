@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.trainer.fork_server import Forked
 from tests.support.until import until
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -47,13 +48,14 @@ def launch_several(
 ) -> Ended:
     """Run all (name, profile, settings) to the end one after another in the same processes, in
     folders of the output."""
-    arguments = ["-m", "tests.support.trainer.several", str(output), json.dumps(runs)]
-    return _ended(_started(arguments, processes, environment))
+    arguments = [str(output), json.dumps(runs)]
+    several = "tests.support.trainer.several"
+    return _ended(_started(several, arguments, processes, environment))
 
 
 def launch_module(module: str, *arguments: str) -> Ended:
     """Run one process of something else than the trainer to its end."""
-    return _ended(_started(["-m", module, *arguments], 1, None))
+    return _ended(_started(module, list(arguments), 1, None))
 
 
 def start(
@@ -63,14 +65,14 @@ def start(
     processes: int = 1,
     environment: dict[str, str] | None = None,
 ) -> list[subprocess.Popen[str]]:
-    arguments = ["-m", "trainer", "--profile", profile, "--output", str(output)]
+    arguments = ["--profile", profile, "--output", str(output)]
     for setting in settings:
         arguments += ["--set", setting]
-    return _started(arguments, processes, environment)
+    return _started("trainer", arguments, processes, environment)
 
 
 def _started(
-    arguments: list[str], processes: int, environment: dict[str, str] | None
+    module: str, arguments: list[str], processes: int, environment: dict[str, str] | None
 ) -> list[subprocess.Popen[str]]:
     shared = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     if processes > 1:
@@ -82,22 +84,26 @@ def _started(
             "LOCAL_WORLD_SIZE": str(processes),
         }
     shared |= environment or {}
+    environments = [shared]
+    if processes > 1:
+        local = int(shared["LOCAL_WORLD_SIZE"])
+        environments = [
+            {**shared, "RANK": str(rank), "LOCAL_RANK": str(rank % local)}
+            for rank in range(processes)
+        ]
+    if environment is None:
+        return [Forked(module, arguments, own) for own in environments]
+    # What a test sets may be read while torch is imported.
     return [
         subprocess.Popen(
-            [sys.executable, *arguments],
+            [sys.executable, "-m", module, *arguments],
             cwd=ROOT,
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={
-                **shared,
-                "RANK": str(rank),
-                "LOCAL_RANK": str(rank % int(shared["LOCAL_WORLD_SIZE"])),
-            }
-            if processes > 1
-            else shared,
+            env=own,
         )
-        for rank in range(processes)
+        for own in environments
     ]
 
 
