@@ -5,7 +5,7 @@ Travels to hosts, so: the standard library only, Python 3.9, and nothing that is
 
 from __future__ import annotations
 
-import json
+from playrunner.hostside.agent import encoded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ def _long_texts(answer: dict[str, Any]) -> list[bytes]:
 
 def _encoded(frame: dict[str, Any]) -> bytes:
     try:
-        return json.dumps(frame, default=str, allow_nan=False).encode()
+        return encoded(frame).encode()
     except ValueError:  # JSON has no NaN or infinity; sent as text
+        import json
+
         return json.dumps(json.loads(json.dumps(frame, default=str), parse_constant=str)).encode()

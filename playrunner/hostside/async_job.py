@@ -5,7 +5,6 @@ Travels to hosts, so: the standard library only, Python 3.9, and nothing that is
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
@@ -84,6 +83,8 @@ def _uploads(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _write_whole(path: str, value: dict[str, Any]) -> None:
+    import json
+
     with open(path + ".new", "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         json.dump(value, file, default=str)
     os.replace(path + ".new", path)

@@ -6,7 +6,6 @@ Travels to hosts, so: the standard library only, Python 3.9, and nothing that is
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
 
@@ -213,6 +212,8 @@ def _feed(pipe: Any, data: bytes) -> None:
 
 def kill_group(leader: int) -> None:
     """End a process group: SIGTERM, then SIGKILL."""
+    import signal
+
     for sign in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(leader, sign)

@@ -31,6 +31,9 @@ class Module:
 
     # Other spellings of arguments, as Ansible accepts them: {"dest": "path"}.
     aliases: ClassVar[dict[str, str]] = {}
+    # Arguments that Ansible's module once had. They are in playbooks from then, and no typing
+    # mistake: the step fails when its turn has come.
+    former: ClassVar[tuple[str, ...]] = ()
     # The argument that takes the text of `module: text`, for modules written in one line.
     free_form: ClassVar[Optional[str]] = None
     free_form_only: ClassVar[bool] = False  # the text is one argument, without name=value words
@@ -42,6 +45,8 @@ class Module:
     reaches_out: ClassVar[bool] = False
     # Arguments that are expressions or are rendered by the module itself.
     raw: ClassVar[tuple[str, ...]] = ()
+    # Arguments whose keys may be templates, beside their values.
+    keyed: ClassVar[tuple[str, ...]] = ()
     # It runs on the controller and only uses variables, so it need not wait for earlier steps.
     in_memory: ClassVar[bool] = False
     # It waits for a service (a cloud): other steps run meanwhile, unless they read its result.

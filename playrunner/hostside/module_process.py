@@ -17,7 +17,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-START = "import sys;exec(compile(sys.stdin.buffer.read({}),'module_server','exec'))"
+# The server's files, each after those it imports; the last one is the program itself
+START = """import sys, json
+for name, text in json.loads(sys.stdin.buffer.read({})):
+    module = sys.modules.setdefault(name, type(sys)(name))
+    module.__dict__.setdefault('__path__', [])
+    exec(compile(text, name, 'exec'), module.__dict__)
+"""
 
 
 class ModuleProcess:

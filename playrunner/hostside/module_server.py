@@ -10,6 +10,7 @@ Travels to hosts, so: the standard library only, Python 3.9.
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib.machinery
 import importlib.util
 import json
@@ -20,13 +21,15 @@ import signal
 import sys
 import zlib
 
+from playrunner.hostside.installed_packages import Installed, newly_imported
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn, Optional
 
-INSTALLED = ("/site-packages/", "/dist-packages/")
 PIPE_BYTES = 60000  # fit into a pipe without a reader
 POLL_SECONDS = 0.2  # only where a process that the module left behind keeps its output open
+COLLECT_AFTER = 20000  # objects more: most modules end before, and a collection costs more
 PRELOADED = ("ansible.module_utils.basic", "ansible.module_utils.common.json")
 
 
@@ -36,10 +39,17 @@ class Packs:
     def __init__(self) -> None:
         self.by_id: dict[str, dict[str, tuple[bool, bytes]]] = {}
         self.active: dict[str, tuple[bool, bytes]] = {}
+        self.imports: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+        self.codes: dict[bytes, Any] = {}
 
     def add(self, name: str, body: bytes) -> None:
-        files = marshal.loads(zlib.decompress(body))
+        self.imports[name], files = marshal.loads(zlib.decompress(body))
         self.by_id[name] = {file: (package, code) for file, package, code in files}
+        for file, _, code in files:
+            if code not in self.codes:
+                self.codes[code] = None
+            elif self.codes[code] is None:  # other modules share it: read it once for all of them
+                self.codes[code] = _code(code, file)
 
     def use(self, names: list[str]) -> None:
         self.active = {}
@@ -64,9 +74,13 @@ class Packs:
 
     def get_code(self, name: str) -> Any:
         code = self.active[name][1]
-        if code[:1] == b"\0":  # compiled by the same version of Python
-            return marshal.loads(code[1:])
-        return compile(code[1:], _file(name), "exec", dont_inherit=True)
+        return self.codes[code] or _code(code, name)
+
+
+def _code(code: bytes, name: str) -> Any:
+    if code[:1] == b"\0":  # compiled by the same version of Python
+        return marshal.loads(code[1:])
+    return compile(code[1:], _file(name), "exec", dont_inherit=True)
 
 
 def _file(name: str) -> str:
@@ -86,6 +100,9 @@ class Server:
         finders: Any = sys.meta_path
         finders.insert(0, self.packs)
         sys.path = [path for path in sys.path if path]
+        for name in [name for name in sys.modules if name.partition(".")[0] == "playrunner"]:
+            del sys.modules[name]  # a module that asks for it gets the host's own or none
+        gc.disable()  # what is imported here stays
 
     def serve(self) -> None:
         while True:
@@ -111,6 +128,8 @@ class Server:
     def _run(self, request: dict[str, Any], params: bytes) -> None:
         pipes = [os.pipe() for _ in range(3)]  # output, errors, what was imported
         self.installed.check()
+        self.installed.preload(self.packs.imports[request["packs"][-1]])
+        gc.freeze()  # a collection in the fork would copy every page of what is imported
         pid = os.fork()
         if not pid:
             names = os.dup(pipes[2][1])
@@ -131,54 +150,6 @@ class Server:
         view = memoryview(data)
         while view:
             view = view[os.write(self.out, view) :]
-
-
-class Installed:
-    """Installed packages that modules import, kept imported for the modules that follow."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.folders: dict[str, int] = {}
-
-    def load(self, names: list[str]) -> None:
-        for name in names:
-            try:
-                importlib.import_module(name)
-            except BaseException:  # it could only be imported by the module that did
-                continue
-            file = getattr(sys.modules.get(name), "__file__", None) or ""
-            self.names.append(name)
-            for part in INSTALLED:
-                if part in file:
-                    folder = file[: file.index(part) + len(part)]
-                    self.folders.setdefault(folder, os.stat(folder).st_mtime_ns)
-
-    def check(self) -> None:
-        """Forget them if packages were installed or removed since."""
-        if all(_modified(folder) == at for folder, at in self.folders.items()):
-            return
-        for name in self.names:
-            sys.modules.pop(name, None)
-        importlib.invalidate_caches()
-        self.names, self.folders = [], {}
-
-
-def _modified(folder: str) -> int:
-    try:
-        return os.stat(folder).st_mtime_ns
-    except OSError:
-        return 0
-
-
-def _newly_imported(before: set[str]) -> list[str]:
-    """Modules of installed packages, in the order of their import."""
-    return [
-        name
-        for name, module in list(sys.modules.items())
-        if name not in before
-        and any(part in (getattr(module, "__file__", None) or "") for part in INSTALLED)
-        and name.split(".")[0] not in ("ansible", "ansible_collections")
-    ]
 
 
 def _follow(pid: int, fds: list[int], limit: int) -> tuple[list[bytes], int]:
@@ -219,6 +190,8 @@ def _child(packs: Packs, request: dict[str, Any], params: bytes, names: int) -> 
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.environ.clear()
         os.environ.update(request["env"])
+        gc.set_threshold(COLLECT_AFTER)
+        gc.enable()
         _use(packs, request["packs"])
         _main(packs, request, params)
         code = 0
@@ -239,7 +212,7 @@ def _child(packs: Packs, request: dict[str, Any], params: bytes, names: int) -> 
             )
         )
     try:
-        os.write(names, " ".join(_newly_imported(before)).encode()[:PIPE_BYTES])
+        os.write(names, " ".join(newly_imported(before)).encode()[:PIPE_BYTES])
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()

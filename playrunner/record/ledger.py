@@ -7,10 +7,12 @@ import errno
 import os
 import resource
 import secrets
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +86,8 @@ class Ledger:
         self.folder = root / self.run_id
         self.lost: OSError | None = None
         self._diff = diff  # only where it was asked for: comparing texts takes time
-        self._logs: dict[str, int] = {}
+        self._logs: dict[str, FileIO] = {}
+        self._most_open = _most_open()
         self._lock = threading.Lock()
         with recording_in(self.folder), _removed_on_failure(self.folder):
             self.folder.mkdir(parents=True, mode=0o700)
@@ -126,30 +129,41 @@ class Ledger:
         self._write(host, text.encode(errors="replace"))
 
     def _write(self, host: str | None, data: bytes) -> None:
-        """Add to a host's log or to the events. One writer at a time, so that a partly written line
-        can be removed; the first reason why something is missing is kept."""
-        with self._lock:
-            try:
-                _append(self._events if host is None else self._log(host), data)
-            except OSError as error:
-                self.lost = self.lost or error
+        """Add to a host's log or to the events, in one call, so that lines of several threads do
+        not mix. No lock: with many hosts, threads would spend their time on handing it over.
 
-    def _log(self, host: str) -> int:
-        log = self._logs.get(host)
-        if log is None:
-            most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-            if most != resource.RLIM_INFINITY and len(self._logs) >= max(1, most // OPEN_SHARE):
-                os.close(self._logs.pop(next(iter(self._logs))))
-            path = self.folder / "hosts" / f"{file_name(host)}.log"
-            log = self._logs[host] = _opened(path)
-        return log
+        What follows a loss begins on a line of its own, since the line before may be cut off.
+        """
+        try:
+            if self.lost:
+                data = b"\n" + data
+            if host is None:
+                _append(self._events, data)
+            elif log := self._logs.get(host) or self._kept_open(host):
+                _append(log, data)
+            else:
+                with _opened(self._log_of(host)) as log:
+                    _append(log, data)
+        except OSError as error:
+            self.lost = self.lost or error
+        except ValueError:
+            pass  # the record is closed: a step that was interrupted ended after its run
+
+    def _kept_open(self, host: str) -> FileIO | None:
+        """The log of a host that writes for the first time; None where too many are open."""
+        with self._lock:
+            if host not in self._logs and len(self._logs) < self._most_open:
+                self._logs[host] = _opened(self._log_of(host))
+            return self._logs.get(host)
+
+    def _log_of(self, host: str) -> Path:
+        return self.folder / "hosts" / f"{file_name(host)}.log"
 
     def close(self, recap: Recap, exit_code: int, seconds: float) -> None:
         self.event("end", exit_code=exit_code, seconds=round(seconds, 3))
-        os.close(self._events)
-        with self._lock:
-            while self._logs:
-                os.close(self._logs.popitem()[1])
+        self._events.close()
+        for log in self._logs.values():
+            log.close()
         summary = {
             "run_id": self.run_id,
             "exit_code": exit_code,
@@ -184,16 +198,18 @@ class Ledger:
         scratch.replace(root / "latest")
 
 
-def _opened(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+def _opened(path: Path) -> FileIO:
+    return FileIO(path, "a", opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
-def _append(file: int, data: bytes) -> None:
-    """Write the whole line or nothing, so that the next one does not join half a line."""
-    written = os.write(file, data)
-    if written < len(data):
-        os.ftruncate(file, os.fstat(file).st_size - written)
+def _append(file: FileIO, data: bytes) -> None:
+    if file.write(data) < len(data):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _most_open() -> int:
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return sys.maxsize if most == resource.RLIM_INFINITY else max(1, most // OPEN_SHARE)
 
 
 @contextmanager

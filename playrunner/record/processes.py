@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-import uuid
 from functools import cache
 from pathlib import Path
 
@@ -47,6 +46,8 @@ def machine() -> str:
     try:
         since = f"{boot.read_text().strip()} {os.stat('/proc/self/ns/pid').st_ino}"
     except OSError:
+        import uuid
+
         since = str(uuid.getnode())
     return hashlib.sha256(f"{socket.gethostname()} {since}".encode()).hexdigest()[:16]
 

@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import re
 import secrets
 import shlex
 import threading
 from collections.abc import Callable
+from typing import Any
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import StepFailed
 from playrunner.ssh.agent_code import AgentKey, as_user
 from playrunner.ssh.connection import Channel
 from playrunner.ssh.pool import Pool
-from playrunner.ssh.targets import Become
+from playrunner.ssh.targets import Become, Target
+
+# How su asks for a password in the languages of its translations
+_PASSWORD = (
+    "Password", "Adgangskode", "Contraseña", "Contrasenya", "Hasło", "Heslo", "Jelszó",
+    "Lösenord", "Mật khẩu", "Mot de passe", "Parola", "Parool", "Pasahitza", "Passord",
+    "Passwort", "Salasana", "Sandi", "Senha", "Wachtwoord", "Лозинка", "Парола", "Пароль",
+    "ססמה", "गुप्तशब्द", "शब्दकूट", "సంకేతపదము", "හස්පදය", "암호", "パスワード", "密码", "密碼", "口令",
+)  # fmt: skip
+
+
+def is_logged_in(target: Target, user: str) -> bool:
+    """Whether the connection is this user's own, which makes sudo and
+    its like needless. Only settings are compared; `become_allow_same_user` has it done anyway."""
+    if ansible_config().get("become_allow_same_user"):
+        return False
+    if target.kind != "local":
+        return user == target.login
+    try:
+        return user == pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:  # a user without a name, as in some containers
+        return False
+
+
+def su_prompts(value: Any) -> tuple[str, ...]:
+    """The setting `su_prompt_l10n`: a list, or words with commas between them."""
+    words = value if isinstance(value, (list, tuple)) else str(value).split(",")
+    return tuple(text for word in words if (text := str(word).strip()))
 
 
 def start_command(key: AgentKey, pool: Pool, line: str) -> tuple[Channel, Callable[[], str]]:
@@ -51,10 +82,9 @@ def answer_prompt(
 ) -> None:
     """Send the password once it is asked for; `started` ends the wait. A program that asks again
     was sent a wrong one: it gets empty lines until it gives up, or it would wait without end."""
-    prompt = marker if become.method == "sudo" else "assword:"
-    asked = 0
+    prompt, asked = _prompt(become, marker), 0
     while not started.wait(0.02):  # a prompt on standard error has no event to wait for
-        prompts = channel.stderr_text().count(prompt)
+        prompts = len(prompt.findall(channel.stderr_text()))
         if prompts <= asked:
             continue
         if asked and refused:
@@ -64,6 +94,13 @@ def answer_prompt(
         except (OSError, EOFError, ValueError):
             return  # it has ended; the thread that waits for its start gets the error
         asked = prompts
+
+
+def _prompt(become: Become, marker: str) -> re.Pattern[str]:
+    if become.method == "sudo":
+        return re.compile(re.escape(marker))
+    words = "|".join(map(re.escape, become.prompts or _PASSWORD))
+    return re.compile(rf"(?:{words})\s*[:\uff1a]", re.IGNORECASE)
 
 
 _SU_REFUSES = re.compile("Authentication failure|incorrect password")

@@ -189,16 +189,8 @@ class Ssh:
 
         try:
             session = self._fabric.transport.open_session(timeout=self.target.connect_seconds)
-            # A server that never confirms the command would otherwise be waited for without end.
-            give_up_timer = threading.Timer(
-                max(self.target.connect_seconds, START_SECONDS), session.close
-            )
-            give_up_timer.daemon = True
-            give_up_timer.start()
-            try:
-                session.exec_command(command)
-            finally:
-                give_up_timer.cancel()
+            session.event = _BoundedEvent(max(self.target.connect_seconds, START_SECONDS))
+            session.exec_command(command)
         except paramiko.ChannelException:
             # The server allows so many sessions on one connection (MaxSessions); another connection
             # has room again.
@@ -228,6 +220,20 @@ class Ssh:
     def close(self) -> None:
         with _ignoring_errors():
             self._fabric.close()
+
+
+class _BoundedEvent(threading.Event):
+    """What paramiko waits for, without a limit of its own, when a server is to confirm a request; a
+    timer for each would be one more thread for each host."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if not super().wait(self._seconds if timeout is None else timeout):
+            raise TimeoutError("timed out")
+        return True
 
 
 class SshChannel:

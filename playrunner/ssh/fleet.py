@@ -41,6 +41,9 @@ class Fleet:
             dict(extra or {}),
             {"ansible_playbook_python": sys.executable},
         )
+        # Variables do not change between the plays of a command: each is rendered once for a host
+        self._scopes: dict[str, Scope] = {}
+        self._targets: dict[str, Target] = {}
 
     def __enter__(self) -> Fleet:
         return self
@@ -53,11 +56,18 @@ class Fleet:
 
     def variable(self, host: str, name: str, default: Any = None) -> Any:
         """A host's variable, rendered."""
-        value = Scope(self._run_vars, host).lookup(name)
+        value = self._scope(host).lookup(name)
         return default if value is MISSING or value is None else value
 
     def target(self, host: str) -> Target:
-        return target_of(Scope(self._run_vars, host))
+        if host not in self._targets:
+            self._targets[host] = target_of(self._scope(host))
+        return self._targets[host]
+
+    def _scope(self, host: str) -> Scope:
+        if host not in self._scopes:
+            self._scopes[host] = Scope(self._run_vars, host)
+        return self._scopes[host]
 
     def ask(
         self, hosts: Iterable[str], module: str, arguments: Callable[[str], dict[str, Any]]
@@ -76,8 +86,11 @@ class Fleet:
         return self.agents.pool.get(self.target(host)).start(command)
 
     def forget(self, host: str) -> None:
-        """Close a host's broken connection, so that the next use opens a new one."""
+        """Close a host's broken connection, so that the next use opens a new one, to wherever the
+        host is by then."""
         self.agents.pool.drop(self.target(host))
+        self._targets.pop(host, None)
+        self._scopes.pop(host, None)
 
     def close(self) -> None:
         self.agents.close()

@@ -19,9 +19,11 @@ class HostSettings:
 
     def __init__(self, scope: Scope, keywords: Any = None) -> None:
         self._scope, self._keywords, self._config = scope, keywords, ansible_config()
+        # Settings are often made of one variable, as of a file that is read for all of them
+        self._traced = scope.traced()
 
     def value(self, name: str, word: str = "", default: Any = "") -> Any:
-        result = setting(self._scope, f"ansible_{name}")
+        result = setting(self._scope, f"ansible_{name}", self._traced)
         if result is MISSING and self._keywords is not None and word:
             result = getattr(self._keywords, word, None)
             result = MISSING if result is None else keyword(self._scope, f"ansible_{name}", result)

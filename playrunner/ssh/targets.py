@@ -50,6 +50,7 @@ class Target:
     kind: str = "ssh"  # or local, or one of CONTAINER_KINDS
     port: int = 22
     user: str = ""
+    login: str = ""  # the user, where settings of the inventory or the play name one
     keys: tuple[str, ...] = ()
     password: str = field(default="", repr=False)
     known_hosts: tuple[str, ...] = (*USER_FILES, *SYSTEM_FILES)
@@ -100,6 +101,7 @@ class Become:
     exe: str = ""
     password: str = field(default="", repr=False, compare=False)
     chdir: str = ""  # where sudo is started
+    prompts: tuple[str, ...] = ()  # how su asks for a password; empty: in any language known
 
 
 BECOME_METHODS = ("sudo", "su", "doas")
@@ -130,11 +132,13 @@ def target_of(scope: Scope, chain: tuple[str, ...] = (), words: Any = None) -> T
     key_file = first(
         "ssh_private_key_file", "private_key_file", configured="private_key_file"
     ).text()
+    user = first("ssh_user", "user", word="remote_user", configured="remote_user").user()
     base = Target(
         host,
         _address(first("ssh_host", "host"), scope),
         port=first("ssh_port", "port", word="port", configured="remote_port").port(),
-        user=first("ssh_user", "user", word="remote_user", configured="remote_user").user(),
+        user=user,
+        login=user,
         keys=(os.path.expanduser(key_file),) if key_file else (),
         password=first("ssh_password", "ssh_pass", "password").text(),
         connect_seconds=_seconds(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.faults import root_only
 from tests.support.runner import Stage
 
@@ -69,6 +71,7 @@ def test_a_sudo_password_comes_from_the_environment_and_is_written_nowhere(
 - hosts: nodes
   gather_facts: false
   become: true
+  become_user: nobody
   vars: {{ansible_become_exe: {program}}}
   tasks:
     - {{name: who, command: id -un}}
@@ -86,3 +89,33 @@ def test_a_sudo_password_comes_from_the_environment_and_is_written_nowhere(
         if file.is_file() and not file.is_symlink()
     )
     assert "sesame-4711" not in written + right.text and "guess-0815" not in written + wrong.text
+
+
+@pytest.mark.parametrize(
+    ("prompt", "setting"),
+    [("Passwort: ", "[]"), ("密码：", "[]"), ("Geheimwort: ", "[Losung, Geheimwort]")],  # noqa: RUF001
+)
+def test_su_is_answered_in_its_own_language(
+    stage: Stage, tmp_path: Path, prompt: str, setting: str
+) -> None:
+    program = tmp_path / "asking-su"
+    program.write_text(
+        f"#!/bin/sh\nprintf '%s' '{prompt}' >&2\nread -r given\n"
+        '[ "$given" = sesame-4711 ] || exit 1\nshift 2\nexec /bin/sh -c "$1"\n'
+    )
+    program.chmod(0o755)
+    done = stage.play(f"""
+- hosts: node1
+  gather_facts: false
+  become: true
+  become_user: nobody
+  become_method: su
+  vars:
+    ansible_su_exe: {program}
+    ansible_su_prompt_l10n: {setting}
+    ansible_become_password: sesame-4711
+  tasks:
+    - {{name: who, command: echo here}}
+""")
+    assert done.code == 0, done.text
+    assert done.result("node1", "who")["values"]["stdout"] == "here"

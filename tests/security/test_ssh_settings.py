@@ -3,6 +3,7 @@ was written."""
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -164,7 +165,6 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("address", HOSTILE)
 @pytest.mark.parametrize(
     "config",
     [
@@ -173,23 +173,40 @@ HOSTILE = [
         "Host *\n  ProxyJump %h\n",
     ],
 )
-def test_an_address_that_a_step_makes_runs_nothing(stage: Stage, address: str, config: str) -> None:
-    mark, file = stage.folder / "mark", stage.folder / "config"
+def test_an_address_that_a_step_makes_runs_nothing(stage: Stage, config: str) -> None:
+    """All in one run, each address with a host and a mark of its own."""
+    file = stage.folder / "config"
     file.write_text(config)
-    import json
-
-    text = json.dumps(address.format(mark=mark))
-    done = stage.play(f"""
-- hosts: node1
-  gather_facts: false
-  tasks:
-    - add_host: {{name: victim, ansible_host: {text}, ansible_ssh_common_args: "-F {file}"}}
-- hosts: victim
-  gather_facts: false
-  tasks: [{{command: 'true'}}]
-""")
-    assert done.code in (2, 4) and not mark.exists(), done.text
+    marks = {f"victim{number}": stage.folder / f"mark{number}" for number in range(len(HOSTILE))}
+    steps = [
+        {
+            "name": name,
+            "add_host": {
+                "name": name,
+                "groups": "victims",
+                "ansible_host": address.format(mark=mark),
+                "ansible_ssh_common_args": f"-F {file}",
+            },
+            "ignore_errors": True,
+        }
+        for (name, mark), address in zip(marks.items(), HOSTILE, strict=True)
+    ]
+    tried = [{"name": "tried", "command": "true"}]
+    done = stage.play(
+        json.dumps(
+            [
+                {"hosts": "node1", "gather_facts": False, "tasks": steps},
+                {"hosts": "victims", "gather_facts": False, "tasks": tried},
+            ]
+        )
+    )
+    assert done.code in (2, 4), done.text
+    assert not [mark for mark in marks.values() if mark.exists()], done.text
     assert "Traceback" not in done.text and "defect" not in done.text
+    made = [name for name in marks if done.result("node1", name)["status"] != "failed"]
+    assert made, done.text
+    ended = {name: done.counts(name) for name in made}
+    assert all(counts["unreachable"] or counts["failed"] for counts in ended.values()), done.text
 
 
 def test_the_command_of_a_configuration_gets_the_inventorys_port_and_user(

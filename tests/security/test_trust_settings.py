@@ -116,6 +116,7 @@ def test_no_other_setting_is_made_of_what_a_host_said(
 - hosts: node1
   gather_facts: false
   become: {"true" if "become" in name else "false"}
+  become_user: daemon
   tasks:
     - command: {victim.said(value.replace("COMMAND", victim.command))}
       register: r

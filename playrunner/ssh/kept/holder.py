@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from playrunner.errors import HostUnreachable, PlayrunnerError
@@ -155,7 +156,7 @@ class Holder:
 
     def _list(self) -> list[dict[str, Any]]:
         with self._lock:
-            return [use.shown() for use in self._uses.values()]
+            return sorted((use.shown() for use in self._uses.values()), key=itemgetter("host"))
 
     def _close_idle(self) -> list[dict[str, Any]]:
         """Close the connections that no command uses at this moment, and list them."""
