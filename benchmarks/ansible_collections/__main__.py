@@ -81,10 +81,23 @@ def running_aws() -> Iterator[str]:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
             time.sleep(0.2)
-        yield f"http://127.0.0.1:{port}"
+        url = f"http://127.0.0.1:{port}"
+        use_once(url)
+        yield url
     finally:
         server.terminate()
         server.wait()
+
+
+def use_once(url: str) -> None:
+    """One call of each service: the server imports it then, and no tool should pay for that."""
+    import boto3
+
+    session = boto3.Session("test", "test", region_name="us-east-1")
+    session.client("sts", endpoint_url=url).get_caller_identity()
+    session.client("ec2", endpoint_url=url).describe_vpcs()
+    session.client("iam", endpoint_url=url).list_users()
+    session.client("s3", endpoint_url=url).list_buckets()
 
 
 def run(tool: str, stage: Stage, folder: Path, aws_url: str) -> tuple[Measured, dict[str, Any]]:
@@ -105,6 +118,7 @@ def run(tool: str, stage: Stage, folder: Path, aws_url: str) -> tuple[Measured, 
         "PLAYRUNNER_STATE_HOME": str(stage.folder / "state"),
     }
     taken = measure([*program, str(stage.inventory), *words], environment, REPOSITORY)
+    print(f"{tool}: {taken.wall_seconds:.1f} s", file=sys.stderr, flush=True)
     results = {}
     for node in stage.nodes:
         file = node.scratch / "etc" / "results.json"

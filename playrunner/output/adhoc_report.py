@@ -34,6 +34,9 @@ class AdhocReport(AnsibleReport):
         self.terminal.live("")
         self.recap = recap
 
+    def _print_step(self, result: Result) -> None:
+        """There is only one step."""
+
     def _print_result(self, result: Result) -> None:
         for text in result.values.get("warnings") or ():
             self.print_note(str(text))

@@ -9,11 +9,14 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from playrunner.errors import Place
 from playrunner.model import AFTER_ITS_INCLUDES, Play
 from playrunner.options import Options
 from playrunner.output.ansible_diff import ansible_diff
+from playrunner.output.ansible_origin import shown_origin
 from playrunner.output.report import Report
 from playrunner.output.terminal import Painted, Terminal
+from playrunner.output.warned import Warned
 from playrunner.results import CENSORED, Item, Recap, Result
 from playrunner.text.streams import in_one_line
 
@@ -64,6 +67,10 @@ class AnsibleReport(Report):
         sys.stderr.write(f"[WARNING]: {text.removeprefix('warning: ')}\n")
         sys.stderr.flush()
 
+    def print_warning(self, text: str, word: str, place: Place) -> None:
+        self._warned.add((text, place))
+        self.print_note(f"{text}\n{shown_origin(place, word)}")
+
     def print_error(self, error: Exception) -> None:
         self.flush()
         self.terminal.live("")
@@ -74,7 +81,13 @@ class AnsibleReport(Report):
         self.terminal.line("")
         self.terminal.line(Painted(in_one_line(f"{text} {stars}"), "bold"))
 
-    def _print_result(self, result: Result) -> None:
+    def _print_warned(self, warned: Warned) -> None:
+        if warned.result:
+            self._print_step(warned.result)
+        super()._print_warned(warned)
+
+    def _print_step(self, result: Result) -> None:
+        """The line above the results of a step."""
         banner = (result.play, result.position, result.step)
         if banner != self._banner:
             self._banner = banner
@@ -82,6 +95,9 @@ class AnsibleReport(Report):
             self._print_banner(f"{'RUNNING HANDLER' if handler else 'TASK'} [{result.step}]")
             if self.options.verbose > 1:
                 self.terminal.line(f"task path: {os.path.abspath(str(result.place))}")
+
+    def _print_result(self, result: Result) -> None:
+        self._print_step(result)
         for state in result.polls:
             self.terminal.line(Painted(_poll_line(result.host, state), "skipped"))
         if result.module in _INCLUDES and result.status == "ok":
@@ -159,7 +175,7 @@ class AnsibleReport(Report):
             values = {"censored": HIDDEN, "changed": bool(values.get("changed"))}
         left_out = {"diff", "exception", "warnings", "deprecations", "failed"}
         if result.module == "play.debug" and not values.get("failed"):
-            left_out |= {"changed", "skipped", "item", "ansible_loop_var"}
+            left_out |= {"changed", "skipped", "item", "ansible_loop_var", "ansible_loop"}
         shown = {
             name: value
             for name, value in values.items()

@@ -9,12 +9,14 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from playrunner.errors import BadInput
+from playrunner.errors import BadInput, Place
 from playrunner.model import Play
 from playrunner.options import Options
 from playrunner.output.activity import Activity
+from playrunner.output.json_output import result_data, shown_values
 from playrunner.output.terminal import Painted, Terminal
-from playrunner.results import COUNTS, Item, Recap, Result
+from playrunner.output.warned import Warned
+from playrunner.results import COUNTS, NOWHERE, Item, Recap, Result
 from playrunner.text.diffs import diff_lines
 from playrunner.text.streams import as_json, in_one_line, visible
 
@@ -35,7 +37,8 @@ class Report:
         self.terminal = terminal or Terminal(sys.stderr if self.silent else sys.stdout)
         self.results: list[Result] = []
         self._lock = threading.Lock()
-        self._held: list[tuple[Any, Result]] = []
+        self._held: list[tuple[Any, Result | Warned]] = []
+        self._warned: set[tuple[str, Place]] = set()
         self._order: dict[str, int] = {}
         self._oldest = 0.0
         self._activity = Activity()
@@ -72,6 +75,13 @@ class Report:
             key = (result.play, result.position, order, len(self.results))
             self._held.append((key, result))
 
+    def add_warning(self, warned: Warned) -> None:
+        """A warning in the place of its step, before the results or with one of them."""
+        with self._lock:
+            order, before = self._order.get(warned.host, 0), () if warned.result else (-1,)
+            key = (warned.play, warned.position, *before, order, len(self.results))
+            self._held.append((key, warned))
+
     def output(self, host: str, text: str) -> None:
         """Lines of a step that is still running."""
         if not self.silent:
@@ -101,8 +111,11 @@ class Report:
         """Print the results held back, in the playbook's order."""
         with self._lock:
             held, self._held = sorted(self._held, key=lambda pair: pair[0]), []
-        for _, result in held:
-            self._print_result(result)
+        for _, each in held:
+            if isinstance(each, Result):
+                self._print_result(each)
+            elif (each.text, each.place) not in self._warned:
+                self._print_warned(each)
 
     def finish(self, recap: Recap, run_id: str, folder: str, exit_code: int) -> None:
         self.flush()
@@ -123,6 +136,16 @@ class Report:
         """Print a note about the run to standard error, so that it is never part of --json."""
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
+
+    def warn_once(self, text: str) -> None:
+        if (text, NOWHERE) not in self._warned:
+            self._warned.add((text, NOWHERE))
+            self.print_note(f"warning: {text}")
+
+    def print_warning(self, text: str, word: str, place: Place) -> None:
+        """A warning about a word of a file; as others give it too, it is printed once."""
+        self._warned.add((text, place))
+        self.print_note(f"warning: {place}: {text}" if place.file else f"warning: {text}")
 
     def print_restored(self, status: str, host: str, step: str) -> None:
         word = Painted(f"{status:<11}", "changed" if status == "restored" else status)
@@ -147,6 +170,9 @@ class Report:
         return getpass.getpass(f"{visible(question)}: ")
 
     # Printing.
+
+    def _print_warned(self, warned: Warned) -> None:
+        self.print_warning(warned.text, warned.subject, warned.place)
 
     def _print_result(self, result: Result) -> None:
         if self.silent and result.status not in ("failed", "unreachable"):
@@ -188,12 +214,12 @@ class Report:
             shown = {
                 name: value
                 for name, value in values.items()
-                if name not in ("changed", "item", "ansible_loop_var")
+                if name not in ("changed", "item", "ansible_loop_var", "ansible_loop")
             }
             for line in _readable(shown.get("msg", shown)).splitlines():
                 self.terminal.line(f"    {line}")
         if self.options.verbose and status != "skipped":
-            for line in as_json(_plain(values), indent=2).splitlines():
+            for line in as_json(shown_values(values), indent=2).splitlines():
                 self.terminal.line(f"    {line}")
 
     def _print_failure(self, result: Result, values: Mapping[str, Any]) -> None:
@@ -245,7 +271,7 @@ class Report:
             "run_id": run_id,
             "exit_code": exit_code,
             "recap": recap.hosts,
-            "results": [_as_data(result) for result in order],
+            "results": [result_data(result) for result in order],
         }
         sys.stdout.write(as_json(document) + "\n")
         sys.stdout.flush()
@@ -262,25 +288,6 @@ class Report:
         for since, host, step in self._activity.running():
             if now - since > STILL_SECONDS and not self.options.json:
                 self.terminal.line(f"{host}: {step}: still running after {now - since:.0f}s")
-
-
-def _as_data(result: Result) -> dict[str, Any]:
-    return {
-        "host": result.host,
-        "step": result.step,
-        "module": result.module,
-        "status": result.status,
-        "changed": result.changed,
-        "seconds": result.seconds,
-        "place": str(result.place),
-        "ignored": result.ignored,
-        "rescued": result.rescued,
-        "values": _plain(result.values),
-    }
-
-
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if not name.startswith("_")}
 
 
 def _readable(value: Any) -> str:

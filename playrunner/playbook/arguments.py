@@ -9,7 +9,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
-from playrunner.errors import BadArgument, BadInput, Place
+from playrunner.errors import BadArgument, BadInput, FormerArgument, Place
 from playrunner.frozen import frozen
 from playrunner.hostside.module import Module
 from playrunner.text.did_you_mean import did_you_mean
@@ -78,7 +78,8 @@ def checked_names(
             hint = did_you_mean(
                 name, [*by_name, *module.aliases], f"it takes {', '.join(sorted(by_name))}", 0.5
             )
-            raise BadArgument(
+            kind = FormerArgument if name in module.former else BadArgument
+            raise kind(
                 f'{label} has no argument "{name}"{hint}',
                 _line_of(values, name, place),
                 _unsupported(module, values),

@@ -68,6 +68,19 @@ def gives_facts(name: str) -> bool:
     return name in _named and b"ansible_facts" in module_files.source(_named[name].path)
 
 
+def has_group(group: str) -> bool:
+    """Whether there is such a group of module_defaults; a short name is one of ansible-core's."""
+    name = group.removeprefix("group/")
+    home, leaf = (
+        collections.split_name(name)
+        if collections.is_qualified(name)
+        else (collections.BUILTIN, name)
+    )
+    if home == collections.BUILTIN:
+        return collections.has_builtin_group(leaf)
+    return leaf in collections.action_groups(home)
+
+
 def in_group(group: str, module: str) -> bool:
     """Whether a group of module_defaults (`group/amazon.aws.aws`) names a module."""
     if module not in _named or module.startswith("library."):

@@ -8,9 +8,11 @@ from typing import Any
 
 from playrunner.errors import BadInput, Place
 from playrunner.model import Keywords
+from playrunner.playbook import external_modules
 from playrunner.playbook.keyword_values import check
 from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import Located
+from playrunner.text.variable_names import RULE, is_variable_name
 from playrunner.text.written import is_template
 from playrunner.variables.templating import default_templar
 
@@ -100,6 +102,14 @@ def read_keywords(entry: Located) -> Keywords:
             "each module of module_defaults takes a mapping of arguments",
             entry.place("module_defaults"),
         )
+    for name in defaults or ():
+        if str(name).startswith("group/") and not external_modules.has_group(str(name)):
+            group = str(name).removeprefix("group/")
+            raise BadInput(
+                f"could not resolve the module_defaults group {group}; install its collection, or"
+                " name the modules",
+                entry.place("module_defaults"),
+            )
     values["module_defaults"] = (defaults,) if defaults else ()
     for word in _CONDITIONS:
         check_conditions(entry, word)
@@ -164,10 +174,9 @@ def read_vars(entry: Located, word: str = "vars") -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadInput(f"{word} takes a mapping of names to values", entry.place(word))
     for name, inner in value.items():
-        if not isinstance(name, str) or not name.isidentifier():
+        if not is_variable_name(name):
             raise BadInput(
-                f'"{name}" cannot be a variable name: letters, digits and _ only, not starting with'
-                " a digit",
+                f'"{name}" cannot be a variable name: {RULE}',
                 value.place(name) if isinstance(value, Located) else entry.place(word),
             )
         check_templates(

@@ -114,6 +114,7 @@ def sources(path: str) -> tuple[tuple[str, str], ...]:
         "playrunner.hostside.perform",
         "playrunner.hostside.host_context",
         "playrunner.hostside.answer",
+        "playrunner.hostside.step_settings",
         "playrunner.hostside.async_job",
         path,
     ):

@@ -20,6 +20,7 @@ from playrunner.playbook.steps import load_nodes
 from playrunner.playbook.surroundings import Imported, Surroundings
 from playrunner.plugins import folders as plugin_folders
 from playrunner.text.documents import Located, parse_yaml, read_yaml
+from playrunner.text.layered import Layered
 from playrunner.text.written import is_template
 from playrunner.variables.templating import default_templar
 
@@ -119,9 +120,9 @@ def _load_play(
             '"hosts" takes a pattern such as all, or a list of them', entry.place("hosts")
         )
     own, config = task_keywords.read_keywords(entry), ansible_config()
-    # A play's variables rank below its roles'; what an importing playbook passes down is the play's
-    # too.
-    variables = {name: value for layer in (*outer.vars, *own.vars) for name, value in layer.items()}
+    # A play's variables rank below its roles'; what importing playbooks pass down wins over them,
+    # the outermost over all.
+    variables = Layered(*own.vars, *reversed(outer.vars))
     keywords = replace(own.under(outer), vars=())
     imported = Imported([], [], [])
     files = task_keywords.as_list(entry.get("vars_files"))

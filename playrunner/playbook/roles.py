@@ -22,6 +22,7 @@ from playrunner.plugins import folders as plugin_folders
 from playrunner.plugins.collections import own_collection, role_folder
 from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import Located, read_variables, read_yaml
+from playrunner.text.layered import Layered
 from playrunner.text.written import is_template
 
 _ROLE_KEYWORDS = task_keywords.SHARED - {"notify"} | {"role", "name"}
@@ -126,14 +127,14 @@ def variables_file(role: Path, folder: str, name: str, place: Place) -> dict[str
         if name != "main":
             raise BadInput(f'role "{role.name}" has no {folder}/{name}', place)
         return {}
-    merged: dict[str, Any] = {}
+    merged = Layered()
     for file in sorted(source.iterdir()) if source.is_dir() else [source]:
         value = read_variables(file) or {}
         if not isinstance(value, Located | dict):
             raise BadInput(
                 "a file of variables holds a mapping of names to values", Place(str(file), 1)
             )
-        merged.update(value)
+        merged.add(value)
     return merged
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.config.ansible_config import ansible_config
-from playrunner.errors import BadArgument, BadInput, NotInstalled, Place
+from playrunner.errors import BadArgument, BadInput, FormerArgument, NotInstalled, Place
 from playrunner.model import Block, Keywords, Node, Step
 from playrunner.playbook import arguments, module_index
 from playrunner.playbook import keywords as task_keywords
@@ -107,7 +107,7 @@ def _load_step(task: Located, word: str, module: str, around: Surroundings) -> S
             _look_inside(module, values, place, around)
     except BadInput as error:
         # What an include needs may be installed by a step before it
-        late = include and isinstance(error, NotInstalled)
+        late = isinstance(error, NotInstalled) if include else isinstance(error, FormerArgument)
         if not late and not _may_be_meant(task, inherited, around, include):
             raise
         problem = error

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from playrunner.plugins import folders, imports
+from playrunner.plugins import early_imports, folders, imports
 from playrunner.plugins.module_files import OLD_INCLUDE, ModuleFile
 from playrunner.text.atomic_write import write_bytes
 
 MAGIC = importlib.util.MAGIC_NUMBER.hex()
-_FORMAT = b"1"  # of a pack; another one makes others
+_FORMAT = b"2"  # of a pack; another one makes others
 _making = threading.Lock()  # many hosts ask for the same module at the same moment
 _File = tuple[str, bool, bytes]
 
@@ -50,7 +50,7 @@ def _packs_of(module: ModuleFile, utils: tuple[Path, ...]) -> tuple[Pack, Pack]:
     library = imports.library_files(())
     own = imports.files_of(source, module.dotted, library, utils)
     files = [(file.name, file.package, file.text()) for file in own.values()]
-    return _library(), _pack([*files, (module.dotted, False, source)])
+    return _library(), _pack([*files, (module.dotted, False, source)], module.dotted)
 
 
 @cache
@@ -76,30 +76,36 @@ def ansible_version() -> str:
         return "2.19.0"
 
 
-def _pack(files: Iterable[_File]) -> Pack:
+def _pack(files: Iterable[_File], main: str = "") -> Pack:
+    """A pack of files; with the module that is run, also what its imports will ask the host for."""
     listed = sorted(files)
     name = hashlib.sha256(marshal.dumps((_FORMAT, MAGIC, sys.version, listed), 4)).hexdigest()
     source = zlib.compress(
-        marshal.dumps([(file, package, b"s" + text) for file, package, text in listed], 4), 1
+        marshal.dumps(([], [(file, package, b"s" + text) for file, package, text in listed]), 4), 1
     )
     path = _cache_folder() / name
     try:
         compiled = path.read_bytes()
     except OSError:
-        compiled = _compiled(listed)
+        compiled = _compiled(listed, main)
         _store(path, compiled)
     return Pack(compiled, source)
 
 
-def _compiled(files: list[_File]) -> bytes:
-    parts = []
+def _compiled(files: list[_File], main: str) -> bytes:
+    import ast
+
+    parts, trees = [], {}
     for name, package, text in files:
         try:
-            code = compile(text, f"<{name}>", "exec", dont_inherit=True)
-            parts.append((name, package, b"\0" + marshal.dumps(code, 4)))
+            tree = ast.parse(text)
+            code = compile(tree, f"<{name}>", "exec", dont_inherit=True)
         except (SyntaxError, ValueError):  # for another Python; the host says what is wrong with it
             parts.append((name, package, b"s" + text))
-    return zlib.compress(marshal.dumps(parts, 4), 6)
+            continue
+        parts.append((name, package, b"\0" + marshal.dumps(code, 4)))
+        trees[name] = early_imports.imports_of(tree, name, package)
+    return zlib.compress(marshal.dumps((early_imports.foreign(trees, main), parts), 4), 6)
 
 
 def _cache_folder() -> Path:

@@ -105,6 +105,16 @@ def action_groups(collection: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
+def has_builtin_group(leaf: str) -> bool:
+    """Searched and not read as YAML, which would take seconds; True where ansible-core is not
+    installed, since its groups are not known then."""
+    text = _runtime_text(BUILTIN)
+    groups = re.search(r"^action_groups:\n(.*?)(?=^\w|\Z)", text, re.MULTILINE | re.DOTALL)
+    return (
+        groups is None or re.search(rf"^  {re.escape(leaf)}:", groups[1], re.MULTILINE) is not None
+    )
+
+
 def _routing(collection: str) -> Mapping[str, Mapping[str, Any]]:
     found = _runtime(collection).get("plugin_routing")
     return found if isinstance(found, Mapping) else {}

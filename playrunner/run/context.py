@@ -148,6 +148,11 @@ class Context:
         value: T = self._once[name]
         return value
 
+    def told_warnings(self) -> list[str]:
+        """The step's warnings, with those of a cluster's API that no step has told yet."""
+        taken = self._kube.cluster.take_warnings() if self._kube is not None else ()
+        return [*self.warnings, *(f"the API server warns: {text}" for text in taken)]
+
     def warn(self, text: str) -> None:
         self.warnings.append(text)
 

@@ -68,11 +68,11 @@ class ControllerSteps:
                 else perform(module, ctx)
             )
         except Failed as failure:
-            return {"changed": False, "failed": True, "msg": str(failure), **failure.values}
+            values = {"changed": False, "failed": True, "msg": str(failure), **failure.values}
+            return item.with_warnings(values, ctx.told_warnings())
         if cls.of_the_controller:
             values = {name: authored(value) for name, value in values.items()}
-        if ctx.warnings:
-            values["warnings"] = ctx.warnings
+        values = item.with_warnings(values, ctx.told_warnings())
         if step.module == "play.set_fact" and not inflight.facts_for:
             self.waiter.tentative.update(values.get("ansible_facts", {}))
             if any(name.startswith("ansible_") for name in values.get("ansible_facts", {})):

@@ -14,11 +14,12 @@ from playrunner.model import Play, Position
 from playrunner.playbook import keyword_values
 from playrunner.results import Recap
 from playrunner.run.batch import Batch
+from playrunner.run.control.prompts import answers
 from playrunner.run.host_run import HostRun
 from playrunner.run.run_state import RunState
 from playrunner.run.selection import batches, ordered
-from playrunner.text.written import Written, written
 from playrunner.variables.host_memory import PlayVariables
+from playrunner.variables.play_vars_files import files_of_play
 from playrunner.variables.scope import Scope
 
 INTERRUPT_SECONDS = 5.0  # for the hosts' threads to end after Ctrl-C; one may wait for a dead host
@@ -36,6 +37,7 @@ class Execution:
         self._stopped = False  # all hosts failed, or the play was aborted
 
     def play_all(self, plays: Sequence[Play]) -> Recap:
+        self.shared.reserved.at_load(plays)
         try:
             for number, play in enumerate(plays):
                 if self._stopped:
@@ -51,14 +53,14 @@ class Execution:
     def play(self, play: Play) -> None:
         shared, run_vars = self.shared, self.shared.run_vars
         run_vars.inventory = run_vars.inventory.with_adjacent(play.directory)
-        scope = Scope(run_vars, "localhost")
+        variables, scope = self._variables(play)
         hosts = patterns.select(
             run_vars.inventory,
             run_vars.templar.render(play.hosts, scope),
             shared.options.limit or None,
         )
+        variables.settings = {**variables.settings, **self._host_lists(hosts)}
         names = ordered([host for host in hosts if host not in shared.failed_hosts], play.order)
-        variables = self._variables(play, hosts)
         shared.report.play_starts(play, names)
         if shared.callbacks:
             shared.callbacks.play_starts(play)
@@ -69,45 +71,39 @@ class Execution:
             )  # reads vars files: errors come before any host is touched
         serial = [run_vars.templar.render(size, scope) for size in play.serial]
         for group in batches(names, serial, play.place):
-            self._stopped = not self._run_batch(play, variables, group)
+            self._stopped = not self._run_batch(play, variables, scope, group)
             if self._stopped or shared.play_ended:
                 break
         shared.report.flush()
 
-    def _variables(self, play: Play, hosts: Sequence[str]) -> PlayVariables:
-        variables = PlayVariables(
-            play,
-            {
-                "ansible_play_hosts_all": list(hosts),
-                "ansible_play_hosts": lambda position: self._remaining(hosts, position),
-                "play_hosts": lambda position: self._remaining(hosts, position),
-                "ansible_play_batch": lambda position: (
-                    self._batch.remaining(position) if self._batch else list(hosts)
-                ),
-                **_role_names(play),
-            },
-            prompted=self._prompt(play),
-        )
+    def _variables(self, play: Play) -> tuple[PlayVariables, Scope]:
+        """The variables of a play, and the scope of its own keywords: `hosts` may name an answer
+        to vars_prompt."""
+        run_vars, report = self.shared.run_vars, self.shared.report
+        variables = PlayVariables(play, _role_names(play))
         for role in play.roles:
             variables.add_role(role)
-        return variables
+        self.shared.reserved.of_play(variables)
+        scope = Scope(run_vars, "localhost", variables, files=files_of_play(run_vars, variables))
+        variables.prompted = answers(play, scope, report)
+        if play.vars_prompt:
+            files = files_of_play(run_vars, variables)
+            scope = Scope(run_vars, "localhost", variables, files=files)
+        return variables, scope
 
-    def _prompt(self, play: Play) -> dict[str, Any]:
-        answers = {}
-        for prompt in play.vars_prompt:
-            name = str(prompt["name"])
-            if name not in self.shared.run_vars.extra:
-                shown = self.shared.report.ask(
-                    str(prompt.get("prompt") or name), not prompt.get("private", True)
-                )
-                made = Written if prompt.get("unsafe") else written
-                answers[name] = made(shown) if shown else prompt.get("default", "")
-        return answers
+    def _host_lists(self, hosts: Sequence[str]) -> dict[str, Any]:
+        return {
+            "ansible_play_hosts_all": list(hosts),
+            "ansible_play_hosts": lambda position: self._remaining(hosts, position),
+            "play_hosts": lambda position: self._remaining(hosts, position),
+            "ansible_play_batch": lambda position: (
+                self._batch.remaining(position) if self._batch else list(hosts)
+            ),
+        }
 
-    def _most_failed(self, play: Play) -> float | None:
+    def _most_failed(self, play: Play, scope: Scope) -> float | None:
         if play.max_fail_percentage is None:
             return None
-        scope = Scope(self.shared.run_vars, "localhost")
         return keyword_values.number(
             "max_fail_percentage", play.max_fail_percentage, scope, play.place
         )
@@ -121,7 +117,9 @@ class Execution:
             if host not in failed and not (batch and batch.has_left(host, position))
         ]
 
-    def _run_batch(self, play: Play, variables: PlayVariables, hosts: list[str]) -> bool:
+    def _run_batch(
+        self, play: Play, variables: PlayVariables, scope: Scope, hosts: list[str]
+    ) -> bool:
         """Run the play on these hosts; False when all of them failed, which ends the run."""
         lockstep = bool(
             play.any_errors_fatal
@@ -132,7 +130,7 @@ class Execution:
             or play.keywords.connection == "local"
         )
         batch = self._batch = Batch(
-            hosts, self._slots, self._running, lockstep, self._most_failed(play)
+            hosts, self._slots, self._running, lockstep, self._most_failed(play, scope)
         )
         run_vars = self.shared.run_vars
         run_vars.start_batch()

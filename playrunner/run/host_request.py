@@ -19,6 +19,7 @@ from playrunner.run.rendered_arguments import rendered_arguments
 from playrunner.run.run_state import RunState
 from playrunner.run.whole_arguments import with_whole_arguments
 from playrunner.ssh.agent_code import AgentKey
+from playrunner.ssh.become_prompt import is_logged_in, su_prompts
 from playrunner.ssh.targets import (
     BECOME_METHODS,
     Become,
@@ -209,18 +210,22 @@ class HostRequests:
             raise BadInput(
                 refused_method(method), subject.origin("ansible_become_method") or step.place
             )
+        user = str(value_of("become_user", keywords.become_user, "root", method)) or "root"
+        if is_logged_in(self._target(step, scope, other), user):
+            return None
         password = str(
             value_of("become_pass", None, method=method)
             or value_of("become_password", None)
             or self._shared.options.become_password
         )
         return Become(
-            str(value_of("become_user", keywords.become_user, "root", method)) or "root",
+            user,
             method,
             str(value_of("become_flags", keywords.become_flags, "", method)),
             str(value_of("become_exe", keywords.become_exe, "", method)),
             password,
             str(value_of("sudo_chdir", None)) if method == "sudo" else "",
+            su_prompts(value_of("su_prompt_l10n", None)) if method == "su" else (),
         )
 
 

@@ -181,6 +181,7 @@ class HostRun:
             self.batch.meet(self.host, step.position)
             self._check_others(step.position)
         scope = self.scopes.of_step(step)
+        self.shared.reserved.of_step(step, scope, self.shared.play_number)
         if step.module == "play.meta":
             run_meta(self, step, scope)
         elif step.module in ("play.include_tasks", "play.include_role"):

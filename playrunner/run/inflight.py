@@ -30,7 +30,6 @@ _DEFECTS = (
 )
 
 
-_EXTENDED = ("ansible_loop",)
 _PRINTING = ("play.debug", "play.fail", "play.assert", "play.pause")
 _OUTPUT = ("stdout", "stdout_lines", "stderr", "stderr_lines")
 _HIDDEN_DIFF = {"before": None, "after": "hidden because the source is encrypted with vault"}
@@ -54,15 +53,17 @@ class LoopItem:
     agent_request: AgentRequest | None = None
     values: dict[str, Any] | None = None  # known, or fetched from the agent
     attempts: int = 1
+    warnings: list[str] = field(default_factory=list)  # of all attempts on the controller
     conditions_applied: bool = False
     hides_diff: bool = False  # what is sent was encrypted with vault
     seconds: float = 0.0  # spent on the controller
     polls: list[dict[str, Any]] = field(default_factory=list)  # states of its job (async)
 
-    def loop_variables(self) -> dict[str, Any]:
-        """What steps of an include see of its loop: its variables, and `ansible_loop`."""
-        extended = {key: self.scope.local[key] for key in _EXTENDED if key in self.scope.local}
-        return {**self.local, **extended}
+    def with_warnings(self, values: dict[str, Any], warnings: list[str]) -> dict[str, Any]:
+        """The values of an attempt with the warnings of it and those before: a server's are taken
+        only once in a run, and the last attempt's values are the step's."""
+        self.warnings = list(dict.fromkeys([*self.warnings, *warnings]))
+        return {**values, "warnings": self.warnings} if self.warnings else values
 
     def wait(self, dispatcher: AgentDispatcher) -> dict[str, Any]:
         if self.values is None:
@@ -171,7 +172,7 @@ class InFlightStep:
             step.position,
             items,
             rescued=rescued,
-            ignored=self.ignored,
+            ignored=self.ignore_unreachable if status == "unreachable" else self.ignored,
             attempts=max((item.attempts for item in self.items), default=1),
             delegated_to=self.shown_delegate(),
             play=play,

@@ -14,7 +14,11 @@ from playrunner.playbook import external_modules
 from playrunner.results import status_of
 from playrunner.run.background import Background, BackgroundWaiter
 from playrunner.run.batch import Batch
-from playrunner.run.control.conditions import NO_TRACEBACK, apply_result_conditions
+from playrunner.run.control.conditions import (
+    apply_result_conditions,
+    note_success,
+    with_exceptions,
+)
 from playrunner.run.control.controller_files import ControllerFiles
 from playrunner.run.control.failure_values import failure_values
 from playrunner.run.control.handlers import Handlers
@@ -174,20 +178,17 @@ class PendingSteps(Waiter):
         if values.get("unknown") and not self.shared.options.check:
             values.pop("unknown")  # check_mode on a step of an ordinary run
         if step.register:
-            for result in (values, *(values["results"] if inflight.looped else ())):
-                if result is values or not result.get("skipped"):
-                    result.setdefault("failed", False)
+            note_success(values, inflight.looped)
             registered = self._registered(inflight, with_registered_diff(inflight, values))
-            if values["failed"]:
-                registered = {"exception": NO_TRACEBACK, **registered}
+            registered = with_exceptions(registered, inflight.looped)
             self.memory.store("registered", {step.register: registered}, step.position)
             if self._pending.get(step.register) is inflight:
                 del self._pending[step.register]
         self._store_facts(inflight)
         status = status_of(values)
         rescued = status == "failed" and not inflight.ignored and self.rescuers > 0
-        play = self.shared.play_number
-        self.shared.add_result(inflight.result(self.host, values, status, play, rescued))
+        result = inflight.result(self.host, values, status, self.shared.play_number, rescued)
+        self.shared.add_result(result, step)
         if values.get("changed") and status not in ("failed", "unreachable"):
             self._notify(inflight)
             self._remember(inflight)
@@ -239,6 +240,8 @@ class PendingSteps(Waiter):
                 memory = self.shared.run_vars.memory(inflight.facts_for or self.host)
                 layer = FACT_LAYERS.get(inflight.step.module, "facts")
                 memory.store(layer, facts, inflight.step.position)
+                if (item.values or {}).get("_ansible_facts_cacheable"):
+                    memory.store("facts", facts, inflight.step.position)
                 if layer == "registered":
                     for name in facts:
                         self.tentative.pop(name, None)

@@ -23,7 +23,7 @@ def rendered_arguments(step: Step, cls: type[Module], scope: Scope) -> dict[str,
             # Most arguments are constants: a call for each of them on each host adds up
             if isinstance(value, (TemplateText, dict, list)):
                 if name not in cls.raw:
-                    value = render(value, scope, keys=False)
+                    value = render(value, scope, keys=name in cls.keyed)
                 value = without_omitted(value)
             if value is not OMIT:
                 values[name] = value

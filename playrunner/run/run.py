@@ -33,6 +33,7 @@ from playrunner.ssh.sandbox_autostart import (
     ensure_registry_running,
     ensure_sandbox_running,
 )
+from playrunner.text.layered import Layered
 from playrunner.text.written import authored
 from playrunner.variables.extra_vars import read_extra_vars
 from playrunner.variables.templating import default_templar
@@ -83,7 +84,8 @@ def run_plays(
     kubeconfig = (
         {"kubeconfig": options.kubeconfig, "kube_context": ""} if options.kubeconfig else {}
     )
-    extra = {**authored(kubeconfig), **read_extra_vars(options.extra_vars), **authored(extra or {})}
+    given = read_extra_vars(options.extra_vars)
+    extra = Layered(authored(kubeconfig), given, authored(extra or {}))
     _check_limit(inventory, options)
     if agents is not None:
         return _run(

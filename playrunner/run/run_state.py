@@ -18,6 +18,7 @@ from playrunner.output.report import Report
 from playrunner.record.ledger import Ledger
 from playrunner.results import Recap, Result
 from playrunner.run.accounts import CloudAccounts
+from playrunner.run.control.reserved_names import ReservedNames
 from playrunner.run.selection import Plan
 from playrunner.run.survey import Survey
 from playrunner.ssh.agents import Agents
@@ -51,6 +52,7 @@ class RunState:
         self.agents, self.pool, self.uploads = agents, agents.pool, FileUploads()
         self.callbacks: Callbacks | None = None  # plugins that listen
         self.clouds = CloudAccounts(ledger, report.print_note, not options.no_wait)
+        self.reserved = ReservedNames(self.run_vars, report)
         self.recap = Recap()
         self.changes: list[Undo] = []  # under --rollback: how to undo what was changed
         # Hosts that failed or were unreachable: later plays run without them
@@ -70,11 +72,15 @@ class RunState:
         self.ledger.intend(host, title, step.module, str(step.place))
         self.report.starts(host, title)
 
-    def add_result(self, result: Result) -> None:
+    def add_result(self, result: Result, step: Step | None = None) -> None:
         with self._lock:
             self.recap.add(result)
         self.ledger.add_result(result)
+        if step:
+            self.reserved.before_result(step, result)
         self.report.add_result(result)
+        if step:
+            self.reserved.after_result(step, result)
         if self.callbacks:
             self.callbacks.add_result(result)
 
@@ -98,8 +104,8 @@ class RunState:
         return path.read_text(encoding="utf-8")
 
     def close(self) -> None:
+        self.pool.close()  # first: with its connection closed, an agent needs no message of its own
         self.agents.close()
-        self.pool.close()
 
 
 def _settings(options: Options, inventory: Inventory) -> dict[str, Any]:

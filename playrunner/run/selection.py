@@ -9,7 +9,7 @@ from typing import Any
 
 from playrunner.errors import BadInput, Place, StepFailed
 from playrunner.frozen import frozen
-from playrunner.model import Play, Step, steps_of
+from playrunner.model import AFTER_ITS_INCLUDES, Play, Step, steps_of
 from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.written import is_template
 from playrunner.variables.host_memory import OMIT
@@ -28,6 +28,8 @@ class Plan:
     play_number: int = 0
 
     def selects(self, step: Step, scope_of: Callable[[], Scope]) -> bool:
+        if AFTER_ITS_INCLUDES in step.position:  # a handler runs when it was notified
+            return True
         if self.start and not step.implicit and (self.play_number, step.position) < self.start:
             return False
         tags = step.keywords.tags

@@ -53,7 +53,9 @@ def once_for_all(step: Step) -> bool:
 def gives_facts(step: Step) -> bool:
     if external_modules.is_external(step.module):
         return external_modules.gives_facts(step.module)
-    return module_index.module_class(step.module).gives_facts and step.module != "play.set_fact"
+    if step.module == "play.set_fact":
+        return "cacheable" in step.arguments
+    return module_index.module_class(step.module).gives_facts
 
 
 def condition_holds(step: Step, scope: Scope) -> bool:

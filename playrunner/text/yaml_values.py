@@ -60,7 +60,7 @@ def documents(
         builder = None
         for event in yaml.parse(text, Loader=_Base):
             kind = type(event)
-            line = event.start_mark.line + 1
+            line = event.start_mark.line + 1 if event.start_mark else line
             if kind is yaml.DocumentStartEvent:
                 builder = _Builder(new_mapping, tags, new_text, repeated)
             elif kind is yaml.DocumentEndEvent:

@@ -7,15 +7,23 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from playrunner.errors import BadInput, BadOption
+from playrunner.errors import BadInput, BadOption, Place
 from playrunner.text.documents import parse_yaml, read_variables
+from playrunner.text.layered import Layered
 from playrunner.text.written import written
 
 
-def read_extra_vars(given: tuple[str, ...]) -> dict[str, Any]:
-    merged: dict[str, Any] = {}
+class _FromTheCommandLine(dict[str, Any]):
+    """Words name=value."""
+
+    def place(self, _name: str) -> Place:
+        return Place("<CLI option '-e'>")
+
+
+def read_extra_vars(given: tuple[str, ...]) -> Layered:
+    merged = Layered()
     for text in given:
-        merged.update(_read(text.strip()))
+        merged.add(_read(text.strip()))
     return merged
 
 
@@ -32,7 +40,7 @@ def _read(text: str) -> dict[str, Any]:
         return {}
     if not isinstance(value, dict):
         raise BadOption(f"--extra-vars takes a mapping of names to values, not {text[:60]!r}")
-    return dict(value)
+    return value if text.startswith("@") else dict(value)  # only a file has lines
 
 
 def _pairs(text: str) -> dict[str, Any]:
@@ -40,7 +48,7 @@ def _pairs(text: str) -> dict[str, Any]:
         words = shlex.split(text)
     except ValueError as error:
         raise BadInput(f"--extra-vars cannot be read: {error} in {text[:60]!r}") from None
-    variables = {}
+    variables = _FromTheCommandLine()
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name.strip():

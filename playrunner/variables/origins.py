@@ -18,7 +18,7 @@ from playrunner.errors import BadInput
 from playrunner.text.written import is_template
 from playrunner.variables.keyword_text import rendered_keyword
 from playrunner.variables.magic import MAGIC_VARIABLES
-from playrunner.variables.scope import Scope
+from playrunner.variables.scope import Scope, TracedScope
 from playrunner.variables.templating import MISSING
 
 # An address, a port, a user's name, or `user@address:port`.
@@ -152,11 +152,12 @@ def without_settings(facts: Mapping[str, Any]) -> tuple[dict[str, Any], list[str
     return kept, [name for name in facts if name not in kept]
 
 
-def setting(scope: Scope, name: str) -> Any:
-    """The value of a setting; MISSING where there is none."""
+def setting(scope: Scope, name: str, traced: TracedScope | None = None) -> Any:
+    """The value of a setting; MISSING where there is none. `traced` is the scope's, when it was
+    made already and has noted nothing: what it has rendered is not rendered again."""
     if not scope.may_define(name):
         return MISSING
-    traced = scope.traced()
+    traced = scope.traced() if traced is None or traced.foreign else traced
     return _checked(name, traced.given(name), traced.foreign, scope.host)
 
 

@@ -6,17 +6,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from playrunner.errors import BadInput
+from playrunner.errors import BadInput, PlayrunnerError
 from playrunner.text.documents import read_variables
+from playrunner.text.layered import Layered
+from playrunner.variables.host_memory import PlayVariables, RunVariables
 from playrunner.variables.scope import Scope
 
 
 def read_vars_files(
     entries: Sequence[Any], scope_with: Callable[[Mapping[str, Any]], Scope]
-) -> dict[str, Any]:
+) -> Layered:
     """The variables of the files; of a list of names the first that exists is read. A later file
     sees the variables of earlier ones."""
-    variables: dict[str, Any] = {}
+    variables = Layered()
     for entry in entries:
         names = entry if isinstance(entry, list) else [entry]
         scope = scope_with(variables)
@@ -33,6 +35,17 @@ def read_vars_files(
                     raise BadInput(
                         f"{path}: a file of variables holds a mapping of names to values"
                     )
-                variables.update(mapping)
+                variables.add(mapping)
             break
     return variables
+
+
+def files_of_play(run_vars: RunVariables, variables: PlayVariables) -> Layered:
+    """The vars_files of a play as far as they need no host to be found."""
+    try:
+        return read_vars_files(
+            variables.play.vars_files,
+            lambda files: Scope(run_vars, "localhost", variables, files=files),
+        )
+    except PlayrunnerError:  # refused when a host reads it, unless it is found then
+        return Layered()

@@ -9,11 +9,15 @@ from playrunner.errors import BadInput
 from playrunner.variables.filters.embedded import embedded
 from playrunner.variables.filters.environment import PlayEnvironment, ScopeTemplate
 from playrunner.variables.filters.substitution import Substitution, substitution
-from playrunner.variables.filters.unknown import unknown_name
+from playrunner.variables.filters.unknown import FormerFilter, unknown_name
 from playrunner.variables.lookups.lookups import LookupFunctions
 
 # Compiling a text can also fail on the interpreter's limits: nesting, or too long numbers.
 _TOO_MUCH = (RecursionError, MemoryError, ValueError, OverflowError, SyntaxError)
+
+
+class _FormerFilter(BadInput):
+    """A filter that ansible-core once had: the step that uses it fails when its turn has come."""
 
 
 class TemplateCompiler:
@@ -48,6 +52,8 @@ class TemplateCompiler:
         try:
             if substitution(text) is None:
                 self.parse(text)
+        except _FormerFilter:
+            return None
         except BadInput as error:
             return error.message
         return None
@@ -56,6 +62,8 @@ class TemplateCompiler:
         """The same for a bare expression, as in `when`."""
         try:
             self._check_names(self._parse_expression(text)[0], text)
+        except _FormerFilter:
+            return None
         except BadInput as error:
             return error.message
         return None
@@ -100,7 +108,8 @@ class TemplateCompiler:
     def _check_names(self, tree: nodes.Template, text: str) -> None:
         problem = unknown_name(self._environment, tree) or self._lookups.unknown(tree)
         if problem:
-            raise BadInput(f"{problem}, in `{short(text)}`")
+            kind = _FormerFilter if isinstance(problem, FormerFilter) else BadInput
+            raise kind(f"{problem}, in `{short(text)}`")
 
 
 def _beyond_limits(error: Exception, text: str) -> BadInput:

@@ -134,8 +134,8 @@ class _Measure:
         """Collections of the checkout, and the one that it is, installed as its users have it."""
         roots = [path.parent for path in checkout.glob("**/ansible_collections")]
         galaxy = checkout / "galaxy.yml"
-        if galaxy.exists():
-            named = yaml.safe_load(galaxy.read_text())
+        named = yaml.safe_load(galaxy.read_text()) if galaxy.exists() else {}
+        if "namespace" in named:  # else it is an old name of requirements.yml
             root = sources.cache() / "checkouts"
             link = root / "ansible_collections" / named["namespace"] / named["name"]
             link.parent.mkdir(parents=True, exist_ok=True)

@@ -15,5 +15,4 @@ REASONS = {
     "module_utils_common.respawn": "a module cannot start itself under another interpreter",
     "task-args": "arguments that are text as a whole for action plugins",
     "templating": _INSIDE,
-    "var_reserved": "variables may have these names here, so there is no warning",
 }

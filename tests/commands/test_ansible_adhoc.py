@@ -102,6 +102,7 @@ def test_su_gets_the_password_it_asks_for(stage: Stage) -> None:
   gather_facts: false
   become: true
   become_method: su
+  become_user: daemon  # not the login, of whom nothing is asked
   vars: {{ansible_become_exe: {program}}}
   tasks: [{{name: who, command: id -un}}]
 """

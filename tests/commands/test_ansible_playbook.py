@@ -147,3 +147,28 @@ def test_two_playbooks_share_one_recap(playbook: Path) -> None:
     assert done.stdout.count("PLAY [localhost]") == 2
     assert done.stdout.count("PLAY RECAP") == 1
     assert "ok=2 " in done.stdout
+
+
+def test_a_prompt_without_a_terminal_takes_its_default(tmp_path: Path) -> None:
+    (tmp_path / "asked.yml").write_text("""\
+- hosts: "{{ where }}"
+  gather_facts: false
+  vars_prompt:
+    - {name: where, prompt: Which host, default: localhost}
+    - {name: hashed, prompt: Password, default: secret, encrypt: sha512_crypt, salt: abcdefgh}
+  tasks:
+    - assert:
+        that: hashed == 'secret' | password_hash('sha512', 'abcdefgh')
+""")
+    done = run(tmp_path, "asked.yml")
+    assert done.returncode == 0, done.stdout
+    assert done.stderr.count("[WARNING]: Not prompting as we are not in interactive mode\n") == 1
+
+
+def test_a_prompt_without_default_or_terminal_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "asked.yml").write_text(
+        "- {hosts: localhost, vars_prompt: [{name: word, prompt: A word}], tasks: []}\n"
+    )
+    done = run(tmp_path, "asked.yml")
+    assert done.returncode != 0
+    assert '"A word" needs an answer and there is no terminal' in done.stderr

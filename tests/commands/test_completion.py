@@ -13,24 +13,28 @@ import pytest
 from playrunner.training.runs.record import Record
 
 ROOT = Path(__file__).parents[2]
-# Each sources the program's own script, and asks for what a key press would
-BASH = """
-source <(playrunner --print-completion-script bash)
+# Each sources the program's own script, and asks for what key presses would, once for each line
+BEGIN = {
+    "bash": "source <(playrunner --print-completion-script bash)",
+    "zsh": "compctl() { : }\nsource <(playrunner --print-completion-script zsh)",
+    "fish": "playrunner --print-completion-script fish | source",
+}
+ASK = {
+    "bash": """
 COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
 _complete_playrunner playrunner "{last}" x
 printf '%s\\n' "${{COMPREPLY[@]}}"
-"""
-ZSH = """
-compctl() {{ : }}
-source <(playrunner --print-completion-script zsh)
+""",
+    "zsh": """
 words=({words})
 _complete_playrunner
 printf '%s\\n' "${{(M)reply[@]:#{last}*}}"
-"""
-FISH = """
-playrunner --print-completion-script fish | source
+""",
+    "fish": """
 complete -C "{line}"
-"""
+""",
+}
+END_OF_ANSWER = "end of answer"
 
 
 @pytest.fixture(scope="module")
@@ -49,13 +53,16 @@ def shell_path(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
 
 
-def asked(shell: str, line: str, environment: dict[str, str]) -> list[str]:
-    words = line.split(" ")
-    quoted = " ".join(f"'{word}'" for word in words)
-    text = {"bash": BASH, "zsh": ZSH, "fish": FISH}[shell]
-    script = text.format(words=quoted, last=words[-1], line=line)
+def asked(shell: str, lines: list[str], environment: dict[str, str]) -> list[list[str]]:
+    """What is offered for each line."""
+    script = [BEGIN[shell]]
+    for line in lines:
+        words = line.split(" ")
+        quoted = " ".join(f"'{word}'" for word in words)
+        script.append(ASK[shell].format(words=quoted, last=words[-1], line=line))
+        script.append(f"echo '{END_OF_ANSWER}'")
     ran = subprocess.run(
-        [shutil.which(shell) or shell, "-c", script],
+        [shutil.which(shell) or shell, "-c", "\n".join(script)],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -63,14 +70,15 @@ def asked(shell: str, line: str, environment: dict[str, str]) -> list[str]:
         timeout=120,
         check=False,
     )
-    return [each.partition("\t")[0] for each in ran.stdout.split("\n") if each]
+    answers = ran.stdout.split(END_OF_ANSWER + "\n")[:-1]
+    return [[each.partition("\t")[0] for each in text.split("\n") if each] for text in answers]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_shell_completes_profiles(shell: str, shell_path: dict[str, str]) -> None:
     if not shutil.which(shell):
         pytest.skip(f"{shell} is not installed")
-    offered = asked(shell, "playrunner train.launch --profile gpt2-mi", shell_path)
+    [offered] = asked(shell, ["playrunner train.launch --profile gpt2-mi"], shell_path)
     assert {"gpt2-micro", "gpt2-micro-smoke"} <= set(offered)
     assert all(each.startswith("gpt2-mi") for each in offered), offered
 
@@ -80,7 +88,7 @@ def test_runs_inventories_launchers_and_settings_are_completed_and_other_words_a
 ) -> None:
     monkeypatch.setenv("PLAYRUNNER_STATE_HOME", shell_path["PLAYRUNNER_STATE_HOME"])
     Record("finished-yesterday").begin({"name": "finished-yesterday"})
-    for line, expected in {
+    expected = {
         "playrunner train.logs --name fin": ["finished-yesterday"],
         "playrunner play --inventory eks-t": ["eks-trainium"],
         "playrunner train.launch --launcher pyt": ["pytorchjob"],
@@ -89,5 +97,6 @@ def test_runs_inventories_launchers_and_settings_are_completed_and_other_words_a
         "playrunner train.launch --name fin --notify un": [],
         "playrunner train.laun": ["train.launch"],
         "playrunner train.launch --launcher torchrun --profile=gpt2-mi -- --inventory loc": [],
-    }.items():
-        assert asked("bash", line, shell_path) == expected, line
+    }
+    offered = asked("bash", list(expected), shell_path)
+    assert dict(zip(expected, offered, strict=True)) == expected

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from playrunner.project import install_extra
 from tests.support.installed import (  # noqa: F401 - fixtures
     Project,
     project,
@@ -19,6 +21,23 @@ from tests.support.installed import (  # noqa: F401 - fixtures
 from tests.support.runner import REPOSITORY
 
 HELLO_ROLE = "- {name: of this project, debug: {msg: hello}}\n"
+
+
+def test_after_the_quickstart_the_pretend_cloud_finds_what_it_needs(tmp_path: Path) -> None:
+    printed = subprocess.run(
+        ["make", "-n", "quickstart", f"VENV={tmp_path}"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    extras = {
+        extra
+        for group in re.findall(r'pip install .*"\.\[([\w,-]+)\]"', printed)
+        for extra in group.split(",")
+    }
+    asked_for = re.search(r"\[([\w-]+)\]", install_extra("sandbox"))  # what is said without moto
+    assert asked_for and {asked_for[1], "train"} <= extras
 
 
 def test_a_wheel_holds_two_packages_and_the_content_inside_one_of_them(wheel: Path) -> None:

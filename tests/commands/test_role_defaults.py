@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -55,3 +56,10 @@ def test_the_page_is_read() -> None:
     assert (
         len(_rows()) > 30 and {"registry_keep", "bucket_keep", "efs_keep"} <= dict(_rows()).keys()
     )
+
+
+def test_nodes_get_all_that_a_machine_gets_which_trains_by_itself() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    role = yaml.safe_load((ROOT / "roles/training/defaults/main.yaml").read_text())
+    missing = set(project["optional-dependencies"]["train"]) - set(role["train_packages"])
+    assert not missing, "train.prepare leaves these out"

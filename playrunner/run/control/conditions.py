@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from playrunner.errors import PlayrunnerError
 from playrunner.run.inflight import InFlightStep, LoopItem
 from playrunner.variables.scope import Scope
@@ -75,3 +77,18 @@ def _with_result(inflight: InFlightStep, item: LoopItem) -> Scope:
     repeated = step.until is not None or step.retries is not None
     attempts = {"attempts": item.attempts} if repeated else {}
     return item.scope.inner({step.register: {**(item.values or {}), **attempts}})
+
+
+def note_success(values: dict[str, Any], looped: bool) -> None:
+    """A registered result says that it did not fail; of a loop, each item does that ran."""
+    for result in values["results"] if looped else [values]:
+        if not looped or not result.get("skipped"):
+            result.setdefault("failed", False)
+
+
+def with_exceptions(values: dict[str, Any], looped: bool) -> dict[str, Any]:
+    """The registered values, where what failed has an `exception`."""
+    if looped:
+        results = [with_exceptions(result, False) for result in values["results"]]
+        return {**values, "results": results} if values.get("failed") else values
+    return {"exception": NO_TRACEBACK, **values} if values.get("failed") else values

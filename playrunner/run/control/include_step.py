@@ -35,7 +35,7 @@ def run_include(run: HostRun, step: Step, scope: Scope) -> None:
         run.handlers.add(included.handlers)
         for role in included.roles:
             run.variables.add_role(role)
-        with run.scopes.inside(item.loop_variables(), included.params):
+        with run.scopes.inside(item.local, included.params):
             run_included(run, included.nodes)
 
 

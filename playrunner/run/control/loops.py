@@ -76,8 +76,9 @@ def _loop_items(
         if loop.index_var:
             local[loop.index_var] = number
             local["ansible_index_var"] = loop.index_var
-        seen = {**local, "ansible_loop": _extended(loop, items, number)} if loop.extended else local
-        inner = scope.inner(seen)
+        if loop.extended:
+            local["ansible_loop"] = _extended(loop, items, number)
+        inner = scope.inner(local)
         label = _label(loop, item, inner)
         yield LoopItem(inner, local, str(item) if label is None else label, label is None)
 

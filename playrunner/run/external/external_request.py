@@ -3,8 +3,10 @@ arguments."""
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
+from functools import cache
 from typing import Any
 
 from playrunner.errors import BadInput
@@ -19,7 +21,13 @@ from playrunner.variables.origins import setting
 from playrunner.variables.scope import Scope
 from playrunner.variables.templating import MISSING
 
-_SERVER = CODE / "playrunner/hostside/module_server.py"
+# What starts on a host to run modules in Python: each file after those it imports
+_SERVER = (
+    ("playrunner", None),
+    ("playrunner.hostside", None),
+    ("playrunner.hostside.installed_packages", "playrunner/hostside/installed_packages.py"),
+    ("__main__", "playrunner/hostside/module_server.py"),
+)
 _SPECIAL_FILE_SYSTEMS = ("fuse", "nfs", "vboxsf", "ramfs", "9p", "vfat")
 
 
@@ -87,9 +95,15 @@ def _code(module: ModuleFile, shared: RunState) -> dict[str, Any]:
         "style": style,
         "packs": packs,
         "magic": bundle.MAGIC,
-        "program": uploads.of_bytes(_SERVER.read_bytes()),
+        "program": uploads.of_bytes(_server()),
         "settings": {"_ansible_version": bundle.ansible_version()},
     }
+
+
+@cache
+def _server() -> bytes:
+    texts = [(name, (CODE / path).read_text() if path else "") for name, path in _SERVER]
+    return json.dumps(texts).encode()
 
 
 def _settings(module: ModuleFile, verbosity: int) -> dict[str, Any]:

@@ -7,8 +7,17 @@ from typing import Any
 
 from jinja2 import Environment, nodes
 
+from playrunner.errors import BadInput
 from playrunner.variables.filters import INSTEAD_OF_FILTER
 from playrunner.variables.filters.undefined import did_you_mean
+
+# Tests that ansible-core no longer has; until its version 2.9 every test was a filter, too
+_FORMER_TESTS = frozenset({"version_compare", "is_dir", "is_file", "is_link", "is_abs"})
+
+
+class FormerFilter(str):
+    """The text about a filter that ansible-core once had: a playbook from then, no typing mistake.
+    As there, only the step that comes to it fails."""
 
 
 def unknown_name(environment: Environment, tree: nodes.Template) -> str | None:
@@ -16,13 +25,25 @@ def unknown_name(environment: Environment, tree: nodes.Template) -> str | None:
     for node in tree.find_all((nodes.Filter, nodes.Test)):
         is_filter = isinstance(node, nodes.Filter)
         known = environment.filters if is_filter else environment.tests
-        problem = _unknown(node.name, known, "filter" if is_filter else "test")
+        try:
+            problem = _unknown(node.name, known, "filter" if is_filter else "test")
+        except BadInput as error:  # a file of plugins that might have had it cannot be loaded
+            if is_filter and _was_filter(environment, node.name):
+                return FormerFilter(error.message)
+            raise
+        if problem and is_filter and _was_filter(environment, node.name):
+            return FormerFilter(f"line {node.lineno}: {problem}")
         problem = problem or (
             _unknown_argument(environment, node) if isinstance(node, nodes.Filter) else None
         )
         if problem:
             return f"line {node.lineno}: {problem}"
     return None
+
+
+def _was_filter(environment: Environment, name: str) -> bool:
+    short = name.removeprefix("ansible.builtin.")
+    return short in _FORMER_TESTS or short in environment.tests
 
 
 def _unknown_argument(environment: Environment, node: nodes.Filter) -> str | None:

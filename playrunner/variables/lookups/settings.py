@@ -13,6 +13,7 @@ _UNTIL_SET = {
     "ANSIBLE_FORCE_COLOR": ("force_color", False),
     "ANSIBLE_NOCOLOR": ("nocolor", False),
     "ANY_ERRORS_FATAL": ("any_errors_fatal", False),
+    "BECOME_ALLOW_SAME_USER": ("become_allow_same_user", False),
     "BECOME_PASSWORD_FILE": ("become_password_file", None),
     "CALLBACKS_ENABLED": ("callbacks_enabled", []),
     "DEFAULT_ASK_VAULT_PASS": ("ask_vault_pass", False),
