@@ -105,7 +105,9 @@ FACTS: dict[str, dict[str, str]] = {
     "crd/jobs.batch.volcano.sh": {},
     "crd/podgroups.scheduling.volcano.sh": {},
     "crd/commands.bus.volcano.sh": {},
-    "deployment/training-operator -n kubeflow": {IMAGES: "kubeflow/training-operator:v1-5170a36"},
+    "deployment/training-operator -n kubeflow": {
+        IMAGES: "ghcr.io/kubeflow/training-v1/training-operator:v1-93c5489"
+    },
     "crd/pytorchjobs.kubeflow.org": {"{.spec.versions[0].name}": "v1"},
     "crd/mpijobs.kubeflow.org": {},
     "deployment/elastic-job-k8s-controller -n elastic-job": {

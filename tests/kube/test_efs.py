@@ -178,7 +178,7 @@ def _driver_is_as_the_facts_have_it(stage: AddonStage) -> None:
     )
     plugin = container_of(controller)
     assert (
-        plugin["image"].startswith("amazon/aws-efs-csi-driver:v")
+        plugin["image"].startswith("public.ecr.aws/efs-csi-driver/amazon/aws-efs-csi-driver:v")
         and plugin["securityContext"]["privileged"] is True
     )
     assert (

@@ -42,6 +42,23 @@ def test_elastic_comes_once_and_goes_without_a_trace(stage: AddonStage) -> None:
     )
 
 
+def test_the_controller_has_memory_for_many_jobs_and_may_have_more(stage: AddonStage) -> None:
+    """The guide's 30Mi was too little."""
+    made = stage.create("elastic")
+    assert made.code == 0, made.messages
+    assert _memory(stage) == {"requests": "20Mi", "limits": "128Mi"}
+    more = stage.create("elastic", elastic_memory="512Mi")
+    assert more.code == 0 and _memory(stage)["limits"] == "512Mi", more.messages
+    less = stage.create("elastic", elastic_memory="10Mi")
+    assert less.code == 2 and "must be less than or equal to memory limit" in str(less.messages)
+    assert _memory(stage)["limits"] == "512Mi"
+
+
+def _memory(stage: AddonStage) -> dict[str, str]:
+    found = stage.object("apps/v1", "deployments", "elastic-job-k8s-controller", "elastic-job")
+    return {name: one["memory"] for name, one in container_of(found)["resources"].items()}
+
+
 def test_a_job_keeps_its_status_and_fields_that_we_do_not_know(stage: AddonStage) -> None:
     """The controller writes the status with the whole object: a subresource would drop it."""
     made = stage.create("elastic")

@@ -85,9 +85,8 @@ def test_a_webhook_that_does_not_answer_yet_is_waited_for_and_one_that_never_doe
 def _is_as_the_facts_have_it(stage: AddonStage) -> None:
     deployment = stage.object("apps/v1", "deployments", "training-operator", "kubeflow")
     container = container_of(deployment)
-    assert container["image"] == "kubeflow/training-operator:v1-5170a36" and container[
-        "command"
-    ] == ["/manager"]
+    assert container["image"] == "ghcr.io/kubeflow/training-v1/training-operator:v1-93c5489"
+    assert container["command"] == ["/manager"]
     assert deployment["spec"]["selector"]["matchLabels"] == {
         "control-plane": "kubeflow-training-operator"
     }

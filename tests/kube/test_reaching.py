@@ -3,6 +3,7 @@ and say when they cannot."""
 
 from __future__ import annotations
 
+import base64
 import json
 import secrets
 from collections.abc import Iterator
@@ -55,6 +56,26 @@ def test_a_context_that_is_not_there_is_named_with_those_that_are(stage: AddonSt
     assert (
         lost.code == 2 and 'there is no context "torchelastic"; there are: sandbox' in lost.messages
     ), lost.messages
+
+
+def test_an_older_auth_provider_entry_is_left_to_the_kubernetes_package(stage: AddonStage) -> None:
+    """What kubeconfigs had before commands that print a token."""
+    config = yaml.safe_load(stage.api.kubeconfig.read_text())
+    (user,) = config["users"]
+    kept = {"access-token": user["user"]["token"], "expiry": "2999-01-01T00:00:00Z"}
+    claims = base64.urlsafe_b64encode(b'{"exp": 1}').decode().rstrip("=")
+    issuer = "https://127.0.0.1:1"  # where none answers
+    ended = {"id-token": f"{claims}.{claims}.x", "client-id": "x", "idp-issuer-url": issuer}
+    answers = []
+    for name, settings in (("gcp", kept), ("oidc", ended)):
+        user["user"] = {"auth-provider": {"name": name, "config": settings}}
+        older = stage.folder / f"{name}.yaml"
+        older.write_text(yaml.safe_dump(config))
+        answers.append(stage.invoke("nvidia.status", "--json", "--kubeconfig", str(older)))
+    good, refused = answers
+    assert good.code == 0 and "things" in good.data, good.text
+    assert refused.code == 2 and "the auth-provider entry cannot be used" in refused.text
+    assert "oidc.yaml" in refused.text and "127.0.0.1" in refused.text, refused.text
 
 
 class Account:

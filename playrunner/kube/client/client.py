@@ -27,6 +27,7 @@ from playrunner.kube.client.resource import Discovery, Resource
 from playrunner.kube.client.transport import NoAnswer, NotReached, Transport
 from playrunner.text.answers import MOST_PAGES, BadAnswer
 
+_ESCAPED = re.compile(r"\\(.)")
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 MANAGER = "playrunner"  # our name as the owner of fields
 PAGE = 500
@@ -75,15 +76,16 @@ class Cluster:
         """The answer to a read that started after `not_before`, in this step or another."""
         return self._reads.read(key, topic, not_before, make)
 
-    def hear_warnings(self, header: str) -> None:
+    def hear_warnings(self, headers: Iterable[str]) -> None:
         """What the server says of a call that it answered: deprecated kinds, fields that it does
         not know, rules that would be broken."""
-        for text in _WARNING.findall(header) if header else ():
-            self._warnings.setdefault(text.replace('\\"', '"'), False)
+        for header in headers:  # a server sends one for each
+            for text in _WARNING.findall(header):
+                self._warnings.setdefault(_ESCAPED.sub(r"\1", text), False)
 
     def take_warnings(self) -> list[str]:
         """Those that nobody has taken yet, each once."""
-        fresh = [text for text, taken in self._warnings.items() if not taken]
+        fresh = [text for text, taken in list(self._warnings.items()) if not taken]
         self._warnings.update(dict.fromkeys(fresh, True))
         return fresh
 

@@ -57,7 +57,7 @@ class Requests:
             else:
                 self.cluster.reached = True
                 if status < 300:
-                    self.cluster.hear_warnings(headers.get("Warning") or "")
+                    self.cluster.hear_warnings(headers.get_all("Warning") or ())
                     return (b"{}" if status == 204 else data), headers.get("Content-Type") or ""
                 if status == 404 and not data.startswith((b"{", b"404 page not found")):
                     # No API server answers like this, so the object may exist.

@@ -17,9 +17,10 @@ from playrunner.training.environment.machine_facts import MachineFacts
 from playrunner.training.environment.variable import Variable
 from playrunner.training.given_secrets import with_secrets
 from playrunner.training.kube.job_spec.dry_run import try_pod
-from playrunner.training.kube.job_spec.job import ClusterJob, Share, elastic_bounds
+from playrunner.training.kube.job_spec.gangs import gang_problems, in_gang, with_note
+from playrunner.training.kube.job_spec.job import ClusterJob, elastic_bounds
 from playrunner.training.kube.job_spec.names import new_id
-from playrunner.training.kube.job_spec.node_capacity import amount, look, nodes_hidden
+from playrunner.training.kube.job_spec.node_capacity import look, nodes_hidden
 from playrunner.training.kube.job_spec.sizing import RequestedNodes, share_of
 from playrunner.training.kube.launchers import KINDS
 from playrunner.training.kube.launchers.kind import Kind
@@ -29,6 +30,7 @@ from playrunner.training.kube.session import ClusterSession, ClusterSettings
 from playrunner.training.request import (
     LaunchRefused,
     Request,
+    check_bounds,
     check_name,
     default_name,
     refuse,
@@ -40,7 +42,6 @@ from trainer.rehearsal import VARIABLE
 from trainer.validate import check
 
 CLAIMS = Resource("v1", "PersistentVolumeClaim", "persistentvolumeclaims", True)
-QUEUES = Resource("scheduling.volcano.sh/v1beta1", "Queue", "queues", False)
 INDEXED_JOBS = (1, 24)
 REHEARSED_PROCESSES = 4  # in all; of more, each node has one
 SERVICES = Resource("v1", "Service", "services", True)
@@ -63,6 +64,8 @@ def plan(
             " nccl-image.build makes one)"
         )
     nodes = wanted_nodes(request, profile)
+    if kind.replicas:
+        check_bounds(nodes, profile)
     refuse(_operator(session.kube, kind), "cluster")
     hidden: dict[str, Any] = {"metadata": {}}  # it is there as far as the user can tell
     if not if_allowed(lambda: session.kube.get(NAMESPACES, "", settings.namespace), hidden):
@@ -102,10 +105,12 @@ def plan(
         secrets=request.secrets,
     )
     _check(job)
-    job, troubles = with_queue(session.kube, job, kind)
-    refuse(troubles, "queue")
-    if kind.gang:
-        refuse(_queue(session.kube, job), "queue")
+    job = with_note(job, kind)
+    if in_gang(job, kind):
+        refuse(gang_problems(session.kube, job, kind), "queue")
+    else:
+        job, troubles = with_queue(session.kube, job, kind)
+        refuse(troubles, "queue")
     environment = with_secrets(environment_of(job, session.environment), job.secrets)
     job = replace(job, environment=(*environment, *_rehearsal(job)))
     return try_pod(session.kube, job, bool(replacing))
@@ -265,32 +270,3 @@ def _check(job: ClusterJob) -> None:
                     else ""
                 )
             ) from None
-
-
-def _queue(kube: Kube, job: ClusterJob) -> list[str]:
-    """A gang that is larger than its queue would wait for ever."""
-    queue = job.settings.queue
-    hidden: dict[str, Any] = {}
-    queue_object = if_allowed(lambda: kube.get(QUEUES, "", queue), hidden)
-    if queue_object is None:
-        return [f'there is no queue "{queue}" (train_queue); {program()} volcano.create makes one']
-    state = str((queue_object.get("status") or {}).get("state") or "Open")
-    if state != "Open":
-        return [f'the queue "{queue}" is {state}: it takes no jobs']
-    limits = {
-        name: amount(value)
-        for name, value in ((queue_object.get("spec") or {}).get("capability") or {}).items()
-    }
-    asked = {name: amount(value) * job.nodes for name, value in _asked(job.share).items()}
-    return [
-        f'the queue "{queue}" gives {limits[name]:g} {name} at most, and the job asks for'
-        f" {value:g}: raise its capability ({program()} volcano.create sizes it from the nodes), or"
-        " use"
-        " fewer nodes"
-        for name, value in asked.items()
-        if name in limits and value > limits[name]
-    ]
-
-
-def _asked(share: Share) -> dict[str, str]:
-    return {**dict(share.requests), **dict(share.resources)}

@@ -33,6 +33,7 @@ class ClusterSettings:
     service_account: str = ""
     priority_class: str = ""
     queue: str = "default"  # Volcano's
+    scheduler: str = ""  # volcano: PyTorchJobs are gangs, too
     kueue_queue: str = ""  # Kueue's LocalQueue, where the inventory names one
     rendezvous: str = "c10d"  # or etcd
     etcd: str = ETCD
@@ -106,6 +107,7 @@ def _settings(scope: Scope, kube: Kube) -> ClusterSettings:
         service_account=str(setting("service_account", "")),
         priority_class=str(setting("priority_class", "")),
         queue=str(setting("queue", "") or plain.queue),
+        scheduler=str(setting("scheduler", "")),
         kueue_queue=str(setting("queue", "")),
         rendezvous=str(setting("rendezvous", plain.rendezvous)),
         etcd=str(setting("etcd", plain.etcd)),
@@ -151,6 +153,7 @@ def _check(settings: ClusterSettings) -> None:
     for name, value, known in (
         ("rendezvous", settings.rendezvous, ("c10d", "etcd")),
         ("code", settings.code, ("configmap", "image")),
+        ("scheduler", settings.scheduler or "volcano", ("volcano",)),
         ("security", settings.security, ("auto", "restricted", "none")),
         ("pull_policy", settings.pull_policy, ("Always", "IfNotPresent", "Never")),
     ):

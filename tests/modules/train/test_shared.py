@@ -30,6 +30,16 @@ def test_nodes_whose_seats_are_there_share_the_folder(tmp_path: Path) -> None:
     assert (found["sees"], found["apart"]) == (["node1", "node2"], False)
 
 
+def test_each_node_is_told_the_next_one_that_it_sees(tmp_path: Path) -> None:
+    run = seated(tmp_path, a="x-2", b="x-1", c="x-2", d="x-2")
+
+    def next_of(host: str) -> str:
+        hosts = ["a", "b", "c", "d"]
+        return str(done(Shared(run=str(run), host=host, hosts=hosts, run_id="x-2"))["next"])
+
+    assert {host: next_of(host) for host in "abcd"} == {"a": "c", "b": "", "c": "d", "d": "a"}
+
+
 def test_a_seat_of_an_earlier_life_does_not_count(tmp_path: Path) -> None:
     run = seated(tmp_path, node1="x-2", node2="x-1")
     found = done(Shared(run=str(run), hosts=["node1", "node2", "node3"], run_id="x-2"))

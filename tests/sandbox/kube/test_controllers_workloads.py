@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from playrunner.kube.watch.readiness import readiness_of
 from playrunner.sandbox import state
 from tests.support.kube.moving import Cluster, Object
@@ -151,6 +153,25 @@ def test_a_job_runs_until_enough_have_succeeded(either: Cluster) -> None:
     _ready(either, "jobs", "count")
     status = (either.get("jobs", "count") or {})["status"]
     assert status["succeeded"] == 3 and status["completionTime"] and not status.get("active")
+
+
+@pytest.mark.parametrize(
+    ("command", "announced", "end"),
+    [("true", "SuccessCriteriaMet", "Complete"), ("false", "FailureTarget", "Failed")],
+)
+def test_the_end_of_a_job_is_announced_before_it_is_reported(
+    either: Cluster, command: str, announced: str, end: str
+) -> None:
+    created = either.create("jobs", "ends", spec=_job(command, backoffLimit=0))
+    _condition(either, "ends", end)
+    seen: list[list[str]] = []
+    since = created["metadata"]["resourceVersion"]
+    for event in either.api.watch(either.path("jobs"), resourceVersion=since):
+        conditions = (event["object"].get("status") or {}).get("conditions") or []
+        seen.append([one["type"] for one in conditions])
+        if end in seen[-1]:
+            break
+    assert [kinds for kinds in seen if kinds] == [[announced], [announced, end]]
 
 
 def test_a_job_fails_after_its_backoff_limit(either: Cluster) -> None:

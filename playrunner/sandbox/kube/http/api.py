@@ -14,6 +14,7 @@ from playrunner.sandbox.kube.http.watching import watch
 from playrunner.sandbox.kube.http.write_requests import apply_document, write_options
 from playrunner.sandbox.kube.schema.problems import (
     Refusal,
+    Undecodable,
     bad_request,
     method_not_allowed,
     not_found,
@@ -25,6 +26,7 @@ from playrunner.sandbox.kube.store.deletion import DeleteOptions, delete
 from playrunner.sandbox.kube.store.patches import json_patch, merge_patch
 from playrunner.sandbox.kube.store.store import Object
 from playrunner.sandbox.kube.store.strategic import strategic_patch
+from playrunner.sandbox.kube.store.write_checks import not_applicable
 from playrunner.sandbox.kube.store.write_options import WriteOptions
 from playrunner.sandbox.kube.store.write_path import Writer
 from playrunner.sandbox.kube.wire.messages import Reply, Request, Stream, Upgrade
@@ -104,15 +106,7 @@ class Api:
         code: int = 200,
         options: WriteOptions | None = None,
     ) -> Reply:
-        headers = (
-            {
-                "Warning": ", ".join(
-                    f'299 - "{text}"'.replace("\n", " ") for text in options.warnings
-                )
-            }
-            if options and options.warnings
-            else {}
-        )
+        headers = {"Warning": _warnings(options.warnings)} if options and options.warnings else {}
         there = [events.served(at.kind, each) for each in there]
         if tables.wanted(request):
             table = tables.table(at.kind, there, request)
@@ -250,15 +244,15 @@ class Api:
                 f"the name of the object ({wanted['metadata']['name']}) does not match the name on"
                 f" the URL ({at.name})"
             )
-        shaping = Shaping(f'{at.kind.kind} in version "{at.kind.version}"')
-        shaped: Object = (shaping.custom if at.kind.custom else shaping.builtin)(
-            wanted, at.kind.schema
-        )
-        if shaping.unknown:
-            place = "/".join(filter(None, at.place))
-            group = f"{at.kind.api_version}, Kind={at.kind.kind}"
-            why = f".{shaping.unknown[0]}: field not declared in schema"
-            raise Refusal(500, "", f"failed to create typed patch object ({place}; {group}): {why}")
+        shaping = Shaping(at.kind.kind)
+        try:
+            shape = shaping.custom if at.kind.custom else shaping.builtin
+            shaped: Object = shape(wanted, at.kind.schema)
+            if shaping.unknown:
+                why = f".{shaping.unknown[0]}: field not declared in schema"
+                raise Undecodable(why, wrong_type=True)
+        except Undecodable as error:
+            raise not_applicable(at.kind, wanted, error) from error
         return shaped
 
     def _delete(self, at: Route, request: Request) -> Answer:
@@ -285,3 +279,9 @@ class Api:
                 if refusal.code != 404:
                     raise
         return self._shown(at, request, chosen, metadata={"resourceVersion": str(version)})
+
+
+def _warnings(texts: list[str]) -> tuple[str, ...]:
+    """As headers, each once and quoted."""
+    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in dict.fromkeys(texts))
+    return tuple(f'299 - "{text}"'.replace("\n", " ") for text in quoted)

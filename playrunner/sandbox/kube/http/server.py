@@ -209,7 +209,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", reply.content_type)
         self.send_header("Content-Length", str(len(body)))
         for name, value in reply.headers.items():
-            self.send_header(name, value)
+            for one in (value,) if isinstance(value, str) else value:
+                self.send_header(name, one)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)

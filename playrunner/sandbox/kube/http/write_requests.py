@@ -35,6 +35,7 @@ def write_options(
         request.manager,
         operation,
         subresource,
+        request.method == "PATCH" and operation != "Apply",
         bool(dry_run),
         validation,
         owned=operation == "Apply",

@@ -54,6 +54,15 @@ class Refusal(Exception):
         }
 
 
+class Undecodable(Exception):
+    """A value that its kind cannot hold. How that is answered depends on the request: see
+    `undecodable` in store/write_checks.py."""
+
+    def __init__(self, why: str, *, wrong_type: bool = False) -> None:
+        super().__init__(why)
+        self.wrong_type = wrong_type  # seen by the schema alone, without reading the value
+
+
 def required(field: str, message: str = "") -> Problem:
     return Problem(
         field, "FieldValueRequired", f"Required value{': ' + message if message else ''}"

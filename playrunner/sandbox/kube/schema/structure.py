@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import base64
 import copy
+import re
+from datetime import datetime
 from typing import Any
 
 from playrunner.sandbox.kube.schema import schema as schemas
-from playrunner.sandbox.kube.schema.problems import bad_request
+from playrunner.sandbox.kube.schema.problems import Undecodable, shown
 from playrunner.sandbox.kube.schema.quantities import canonical
 from playrunner.sandbox.kube.schema.schema import Schema
 
 _GO_NAMES = {"string": "string", "integer": "int32", "boolean": "bool", "number": "float64"}
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)")
 
 
 class Shaping:
@@ -42,6 +45,8 @@ class Shaping:
             ]
         if schema.get("format") == "byte":
             self._require_base64(value, path)
+        if schema.get("format") == "date-time":
+            self._require_time(value)
         return self._scalar(value, path, _PYTHON_TYPES[schema["type"]], _GO_NAMES[schema["type"]])
 
     def _builtin_object(self, value: Any, schema: Schema, path: str) -> Any:
@@ -93,19 +98,25 @@ class Shaping:
         try:
             return canonical(value)
         except ValueError as error:
-            raise bad_request(
-                f"{self.kind_name} cannot be handled as a {self.kind_name.split()[0]}: {error}"
-            ) from error
+            raise Undecodable(str(error)) from error
 
     def _require_base64(self, value: Any, path: str) -> None:
+        if not isinstance(value, str):
+            raise self._mismatch(value, path, "[]uint8")
         try:
             base64.b64decode(value, validate=True)
-        except (ValueError, TypeError) as error:
-            kind = self.kind_name.split()[0]
-            raise bad_request(
-                f"{self.kind_name} cannot be handled as a {kind}: {path}: illegal base64 data:"
-                f" {error}"
-            ) from error
+        except ValueError as error:
+            raise Undecodable(f"illegal base64 data: {error}") from error
+
+    def _require_time(self, value: Any) -> None:
+        try:
+            readable = bool(_RFC3339.fullmatch(value) and datetime.fromisoformat(value))
+        except (ValueError, TypeError):
+            readable = False
+        if not readable:
+            raise Undecodable(
+                f'parsing time {shown(value)} as "2006-01-02T15:04:05Z07:00": cannot parse it'
+            )
 
     def _scalar(self, value: Any, path: str, allowed: type | tuple[type, ...], go: str) -> Any:
         if not isinstance(value, allowed) or (isinstance(value, bool) and allowed is not bool):
@@ -120,10 +131,10 @@ class Shaping:
             bool: "bool",
             type(None): "null",
         }.get(type(value), "number")
-        kind = self.kind_name.split()[0]
-        return bad_request(
-            f"{self.kind_name} cannot be handled as a {kind}: json: cannot unmarshal {json_type}"
-            f" into Go struct field {kind}.{path} of type {go}"
+        return Undecodable(
+            f"json: cannot unmarshal {json_type} into Go struct field {self.kind_name}.{path} of"
+            f" type {go}",
+            wrong_type=True,
         )
 
 

@@ -13,6 +13,7 @@ from playrunner.sandbox.kube.store.cluster import Cluster
 from playrunner.sandbox.kube.store.store import Object
 
 ENFORCE = "pod-security.kubernetes.io/enforce"
+WARN = "pod-security.kubernetes.io/warn"
 _COUNTED = ("cpu", "memory", "ephemeral-storage")
 _VOLUMES = (
     "configMap",
@@ -27,21 +28,40 @@ _VOLUMES = (
 )
 
 
-def require_pod_rules(cluster: Cluster, kind: Kind, pod: Object) -> None:
-    if kind.type_name != "core.v1.Pod":
+def require_pod_rules(cluster: Cluster, kind: Kind, obj: Object, warnings: list[str]) -> None:
+    """Refuses a pod that breaks a rule; what only deserves a warning is added to these, of the
+    templates of workloads too."""
+    pod = kind.type_name == "core.v1.Pod"
+    spec = obj.get("spec") if pod else _template_spec(kind, obj)
+    if spec is None:
         return
-    home = str(pod["metadata"].get("namespace") or "")
-    name = str(pod["metadata"]["name"])
-    _limit(cluster, kind, home, name, pod["spec"])
+    home = str(obj["metadata"].get("namespace") or "")
+    name = str(obj["metadata"]["name"])
+    if pod:
+        _limit(cluster, kind, home, name, spec)
     namespace = cluster.store.get(("", "namespaces"), ("", home)) or {"metadata": {}}
-    level = (namespace["metadata"].get("labels") or {}).get(ENFORCE, "privileged")
-    if level in ("baseline", "restricted"):
-        found = list(_baseline(pod["spec"]))
-        found += list(_restricted(pod["spec"])) if level == "restricted" else []
-        if found:
-            why = f'violates PodSecurity "{level}:latest": {", ".join(found)}'
-            raise forbidden(kind, name, why)
-    _amounts_told(cluster, kind, home, name, pod["spec"])
+    labels = namespace["metadata"].get("labels") or {}
+    if pod and (found := _violations(labels.get(ENFORCE, ""), spec)):
+        raise forbidden(kind, name, f"violates {found}")
+    if found := _violations(labels.get(WARN, ""), spec):
+        warnings.append(f"would violate {found}")
+    if pod:
+        _amounts_told(cluster, kind, home, name, spec)
+
+
+def _template_spec(kind: Kind, obj: Object) -> dict[str, Any] | None:
+    if kind.type_name.partition(".")[0] not in ("apps", "batch"):
+        return None
+    spec: dict[str, Any] | None = ((obj.get("spec") or {}).get("template") or {}).get("spec")
+    return spec
+
+
+def _violations(level: str, spec: dict[str, Any]) -> str:
+    """What is against this standard; empty where nothing is."""
+    if level not in ("baseline", "restricted"):
+        return ""
+    found = list(_baseline(spec)) + (list(_restricted(spec)) if level == "restricted" else [])
+    return f'PodSecurity "{level}:latest": {", ".join(found)}' if found else ""
 
 
 def _containers(spec: dict[str, Any]) -> list[dict[str, Any]]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from playrunner.sandbox.kube.schema.kinds import Kind
 from playrunner.sandbox.kube.schema.names import metadata_problems
 from playrunner.sandbox.kube.schema.problems import (
+    Refusal,
+    Undecodable,
     bad_request,
     conflict,
     invalid,
@@ -17,6 +20,7 @@ from playrunner.sandbox.kube.store.rules.immutable import change_problems
 from playrunner.sandbox.kube.store.rules.rules import rule_problems
 from playrunner.sandbox.kube.store.rules.validation import problems_of
 from playrunner.sandbox.kube.store.store import Object
+from playrunner.sandbox.kube.store.write_options import WriteOptions
 
 
 def require_kind(kind: Kind, body: Any) -> None:
@@ -36,6 +40,33 @@ def require_kind(kind: Kind, body: Any) -> None:
         raise bad_request(why)
     body.setdefault("apiVersion", kind.api_version)
     body.setdefault("kind", kind.kind)
+
+
+def undecodable(kind: Kind, body: Any, options: WriteOptions, error: Undecodable) -> Refusal:
+    """A server answers by where it reads the value: a body before anything else, a patched object
+    as the result of the patch, an applied one while it is merged, which it takes for its own
+    error."""
+    if options.operation == "Apply":
+        return not_applicable(kind, body, error)
+    if options.patch:
+        text = json.dumps(body, separators=(",", ":"))
+        problem = invalid_value("patch", text, str(error))
+        causes = [{"reason": problem.reason, "message": problem.message, "field": problem.field}]
+        return Refusal(422, "Invalid", f' "" is invalid: {problem}', {"causes": causes})
+    return bad_request(
+        f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {error}'
+    )
+
+
+def not_applicable(kind: Kind, body: Any, error: Undecodable) -> Refusal:
+    """What cannot be applied, since its schema does not allow it or a value cannot be read."""
+    metadata = body.get("metadata") or {}
+    group = f"{kind.api_version}, Kind={kind.kind}"
+    what = f"({metadata.get('namespace', '')}/{metadata.get('name', '')}; {group})"
+    if error.wrong_type:
+        return Refusal(500, "", f"failed to create typed patch object {what}: {error}")
+    why = f"unable to convert unstructured object to {group}: {error}"
+    return Refusal(500, "", f"failed to convert new object {what} to proper version: {why}")
 
 
 def require_same(kind: Kind, live: Object, metadata: Object, *, replaces: bool) -> None:

@@ -16,6 +16,7 @@ class WriteOptions:
     manager: str = "sandbox"
     operation: str = "Update"
     subresource: str = ""
+    patch: bool = False  # JSON, merge or strategic; an apply says so in its operation
     dry_run: bool = False
     field_validation: str = "Warn"
     owned: bool = False  # the managed fields are already right: server-side apply has set them

@@ -11,6 +11,7 @@ from typing import Any
 from playrunner.sandbox.kube.schema.kinds import Kind
 from playrunner.sandbox.kube.schema.names import generated
 from playrunner.sandbox.kube.schema.problems import (
+    Undecodable,
     already_exists,
     bad_request,
     conflict,
@@ -29,7 +30,12 @@ from playrunner.sandbox.kube.store.cluster import Cluster, new_uid, now
 from playrunner.sandbox.kube.store.ownership import after_update
 from playrunner.sandbox.kube.store.rules.defaults import fill_defaults, new_status
 from playrunner.sandbox.kube.store.store import Moved, Object, Place
-from playrunner.sandbox.kube.store.write_checks import require_kind, require_same, require_sound
+from playrunner.sandbox.kube.store.write_checks import (
+    require_kind,
+    require_same,
+    require_sound,
+    undecodable,
+)
 from playrunner.sandbox.kube.store.write_options import WriteOptions
 
 _ATTEMPTS = 8
@@ -66,7 +72,7 @@ class Writer:
         if self.cluster.store.get(kind.stored_as, place) is not None:
             raise already_exists(kind, place[1])
         if kind.namespaced:
-            pod_rules.require_pod_rules(self.cluster, kind, obj)
+            pod_rules.require_pod_rules(self.cluster, kind, obj, options.warnings)
             quotas.require_quota(self.cluster, kind, obj)
         if options.dry_run:
             return obj
@@ -199,15 +205,18 @@ class Writer:
 
     def _shaped(self, kind: Kind, body: Any, options: WriteOptions) -> Object:
         require_kind(kind, body)
-        shaping = Shaping(f'{kind.kind} in version "{kind.version}"')
-        shaped = (
-            shaping.custom(body, kind.schema)
-            if kind.custom
-            else shaping.builtin(body, events.schema(kind))
-        )
-        if shaping.unknown and options.field_validation == "Strict":
-            listed = ", ".join(f'unknown field "{path}"' for path in shaping.unknown)
-            raise bad_request(f"strict decoding error: {listed}")
+        shaping = Shaping(kind.kind)
+        try:
+            shaped = (
+                shaping.custom(body, kind.schema)
+                if kind.custom
+                else shaping.builtin(body, events.schema(kind))
+            )
+            if shaping.unknown and options.field_validation == "Strict":
+                listed = ", ".join(f'unknown field "{path}"' for path in shaping.unknown)
+                raise Undecodable(f"strict decoding error: {listed}")
+        except Undecodable as error:
+            raise undecodable(kind, body, options, error) from error
         if options.field_validation in ("Warn", ""):
             options.warnings.extend(f'unknown field "{path}"' for path in shaping.unknown)
         found: Object = copy.deepcopy(shaped)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from email.message import Message
 from typing import Any
@@ -80,7 +80,8 @@ class Reply:
     value: Any = None
     code: int = 200
     content_type: str = "application/json"
-    headers: dict[str, str] = field(default_factory=dict)
+    # A name with several values is sent as often.
+    headers: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
 
     def body(self) -> bytes:
         if isinstance(self.value, bytes):

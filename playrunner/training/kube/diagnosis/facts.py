@@ -13,6 +13,7 @@ from playrunner.kube.client.resource import Resource
 from playrunner.kube.watch.explain import EVENTS
 from playrunner.project import program
 from playrunner.training.diagnosis.blame import End, Finding
+from playrunner.training.kube.job_spec.gangs import is_gang
 from playrunner.training.kube.job_spec.node_capacity import NodeCapacity, look
 from playrunner.training.kube.plan import CLAIMS
 from playrunner.training.kube.queueing import workload_of
@@ -67,7 +68,7 @@ class Facts:
 def gather(session: ClusterSession, run: ClusterRun) -> Facts:
     logs = logs_of(session.kube, run)
     claim, group = str(run.summary.get("claim") or ""), None
-    if run.kind.gang:
+    if is_gang(run.kind, run.job):
         groups = if_allowed(lambda: session.kube.listing(POD_GROUPS, run.namespace).items, [])
         group = next(
             (one for one in groups if str(one["metadata"]["name"]).startswith(run.run_id)), None

@@ -75,6 +75,8 @@ def try_pod(kube: Kube, job: ClusterJob, replacing: bool = False) -> ClusterJob:
                 kube, replace(job, settings=replace(job.settings, security=RESTRICTED)), replacing
             )
         _refuse(job, error)
+    for text in kube.cluster.take_warnings():
+        print(f"warning: the API server warns of a pod as {job.name}'s: {text}", file=sys.stderr)
     if not replacing:  # what the run that leaves holds is still counted
         _refuse_beyond_quota(kube, job)
     return job

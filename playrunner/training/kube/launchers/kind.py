@@ -37,6 +37,7 @@ class Kind:
     headless: bool = False  # its pods find one another through a headless Service
     over_ssh: bool = False  # its first pod starts the ranks on the others over SSH
     gang: bool = False  # all pods or none, in a queue
+    gang_by_operator: bool = False  # only where the inventory and its operator name Volcano
     queued: bool = False  # Kueue can hold it back until there is room for all its pods
     controller: tuple[str, str] = ("kube-system", "")  # namespace and role of its operator
     also: tuple[str, ...] = ()  # roles that its operator stands on

@@ -52,7 +52,16 @@ def _fill(job: ClusterJob) -> dict[str, Any]:
         "elastic": policy if job.elastic else None,
         "processes": str(job.share.processes),
         "retries": max(1, job.profile.launch.max_restarts) * job.nodes,
+        "scheduling": _scheduling(job) if job.settings.scheduler else None,
     }
+
+
+def _scheduling(job: ClusterJob) -> dict[str, Any]:
+    """What the operator makes the gang's PodGroup of; an elastic run begins with its least."""
+    least = job.elastic[0] if job.elastic else job.nodes
+    policy = {"minAvailable": least, "queue": job.settings.queue}
+    priority = job.settings.priority_class
+    return {**policy, "priorityClass": priority} if priority else policy
 
 
 def _pods(job: ClusterJob) -> list[str]:
@@ -70,6 +79,7 @@ LAUNCHER = Kind(
     _pods,
     from_conditions,
     ("spec", "pytorchReplicaSpecs", "Worker", "replicas"),
+    gang_by_operator=True,
     queued=True,
     controller=("kubeflow", "kubeflow"),
 )

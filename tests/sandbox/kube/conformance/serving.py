@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from tests.sandbox.kube.conformance import ApiStage, behaviour, refused
+from tests.sandbox.kube.conformance import ApiStage, behaviour, config, deployment, refused
+from tests.support.kube.client import MERGE_PATCH
 
 
 @behaviour("the version has a major and a minor number")
@@ -143,3 +144,22 @@ def _(stage: ApiStage) -> None:
         and "data" not in found
         and found["metadata"]["name"] == "conf"
     )
+
+
+@behaviour("each warning is a header of its own, with its quotes escaped", since=25)
+def _(stage: ApiStage) -> None:
+    body = {**config(), "dta": {}, "x": 1}
+    answer = stage.api.call("POST", stage.core("configmaps"), body)
+    assert answer.code == 201
+    for name in ("dta", "x"):
+        assert f'299 - "unknown field \\"{name}\\""' in answer.headers["Warning"]
+
+
+@behaviour("a namespace may warn of pods that a standard does not admit", since=23)
+def _(stage: ApiStage) -> None:
+    label = {"metadata": {"labels": {"pod-security.kubernetes.io/warn": "restricted"}}}
+    path = f"/api/v1/namespaces/{stage.namespace}"
+    stage.api.ok("PATCH", path, label, form=MERGE_PATCH)
+    answer = stage.api.call("POST", stage.apps("deployments"), deployment())
+    assert answer.code == 201
+    assert 'would violate PodSecurity \\"restricted:latest\\": ' in answer.headers["Warning"]

@@ -89,8 +89,10 @@ def is_finished(job: Object) -> bool:
 
 
 def outcome(job: Object, tally: Tally, pods: list[Object]) -> JobOutcome | None:
-    """How it ends; None while it goes on."""
+    """How it ends; None while it goes on. What was announced holds, whatever its pods do then."""
     spec = job["spec"]
+    if (announced := _announced(job)) is not None:
+        return announced
     if tally.refusal:
         return JobOutcome("Failed", "PodFailurePolicy", tally.refusal)
     if _too_often(job, tally, pods):
@@ -115,6 +117,14 @@ def outcome(job: Object, tally: Tally, pods: list[Object]) -> JobOutcome | None:
         return JobOutcome(
             "Complete", "CompletionsReached", "Reached expected number of succeeded pods"
         )
+    return None
+
+
+def _announced(job: Object) -> JobOutcome | None:
+    kinds = {"SuccessCriteriaMet": "Complete", "FailureTarget": "Failed"}
+    for one in (job.get("status") or {}).get("conditions") or ():
+        if one["type"] in kinds and one["status"] == "True":
+            return JobOutcome(kinds[one["type"]], one.get("reason", ""), one.get("message", ""))
     return None
 
 

@@ -108,7 +108,7 @@ class JobController(Controller):
     def _wind_up(
         self, job: Object, tally: Tally, pods: list[Object], outcome: job_plan.JobOutcome | None
     ) -> float | None:
-        """Delete the pods that still run; report the outcome once none does."""
+        """Delete the pods that still run and announce the outcome; report it once none does."""
         for pod in filter(is_active, pods):
             if outcome is None:
                 tally.seen.add(uid_of(pod))  # suspending a job is not its pods' failure
@@ -127,9 +127,9 @@ class JobController(Controller):
             (condition for condition in _conditions(job) if condition["type"] == outcome.target),
             None,
         )
-        target = target or _condition(outcome.target, "True", outcome.reason, outcome.message)
-        if running:
-            self._tell(job, tally, [], [target])
+        if target is None or running:  # the server takes the end only after its announcement
+            announced = _condition(outcome.target, "True", outcome.reason, outcome.message)
+            self._tell(job, tally, [], [target or announced])
             return None
         final = _condition(outcome.kind, "True", outcome.reason, outcome.message)
         self._tell(job, tally, [], [target, final], over=outcome.kind == "Complete")

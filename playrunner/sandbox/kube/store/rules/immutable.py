@@ -8,6 +8,7 @@ from typing import Any
 
 from playrunner.sandbox.kube.schema.problems import Problem, forbidden_field, invalid_value
 from playrunner.sandbox.kube.schema.quantities import value_of
+from playrunner.sandbox.kube.store.rules.job_status import job_status_problems
 
 Object = dict[str, Any]
 _STATEFUL_SET_CHANGES = {
@@ -182,6 +183,7 @@ _RULES: dict[str, Callable[[Object, Object], Iterator[Problem]]] = {
     "core.v1.Secret": _data,
     "core.v1.Service": _service,
     "apps.v1.StatefulSet": _stateful_set,
+    "batch.v1.Job": job_status_problems,
     "rbac.v1.RoleBinding": _role_binding,
     "rbac.v1.ClusterRoleBinding": _role_binding,
     "storage.v1.StorageClass": _storage_class,
