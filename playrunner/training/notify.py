@@ -9,8 +9,6 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from urllib.request import Request as HttpRequest
-from urllib.request import urlopen
 
 from playrunner.errors import BadInput, PlayrunnerError
 from playrunner.training.runs.record import Record
@@ -76,6 +74,9 @@ def check_target(target: str, detach: bool) -> None:
 
 
 def _post(address: str, message: dict[str, str]) -> None:
+    from urllib.request import Request as HttpRequest
+    from urllib.request import urlopen
+
     body = json.dumps(message).encode()
     request = HttpRequest(address, body, {"Content-Type": "application/json"})
     with urlopen(request, timeout=_URL_SECONDS):

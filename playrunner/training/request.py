@@ -76,13 +76,36 @@ def read_request(request: Request) -> Profile:
             "--profile is missing: a name from trainer/profiles (gpt2-micro-smoke trains in"
             " seconds), or a YAML file; --script trains with a program of your own"
         )
-    return profile_of(request.profile, request.overrides)
+    profile = profile_of(request.profile, request.overrides)
+    if profile.script:
+        from playrunner.training.project_folder import check_project
+
+        check_project(profile.code, profile.script)
+    return profile
 
 
 def wanted_nodes(request: Request, profile: Profile) -> int:
-    if request.nodes < 0:
-        raise BadInput(f"--nodes must be 1 or more, not {request.nodes}")
-    return request.nodes or profile.launch.nodes
+    count = request.nodes or profile.launch.nodes
+    if count < 1:
+        raise BadInput(f"--nodes must be 1 or more, not {count}")
+    return count
+
+
+def check_bounds(nodes: int, profile: Profile) -> None:
+    """An elastic run begins on a number of nodes that it may have."""
+    least, most = profile.launch.min_nodes, profile.launch.max_nodes  # 0 is not set
+    if most and least > most:
+        raise BadInput(
+            f"launch.min_nodes {least} is more than launch.max_nodes {most}; change one of them"
+        )
+    if not least or least <= nodes <= (most or nodes):
+        return
+    setting = "min_nodes" if nodes < least else "max_nodes"
+    raise BadInput(
+        f"--nodes {nodes}: the run may have {least} to {most or 'any number of'} nodes"
+        " (launch.min_nodes, launch.max_nodes); give another number, or --set"
+        f" launch.{setting}={nodes}"
+    )
 
 
 def default_name(request: Request) -> str:

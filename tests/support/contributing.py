@@ -25,7 +25,7 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.state = folder / "checkout", folder / "state"
-        ignored = shutil.ignore_patterns("__pycache__", "cases", "recorded")
+        ignored = shutil.ignore_patterns("cases", "recorded")
         for part in COPIED:
             shutil.copytree(REPOSITORY / part, self.folder / part, ignore=ignored)
         for part in ("tasks.py", "pyproject.toml"):

@@ -101,7 +101,9 @@ def _too_many_threads(env: Variables, machines: MachineFacts) -> Iterator[str]:
             " core in every process. Write a number"
         )
         return
-    threads = int(text) * machines.processes_per_node if text.isdigit() else 0
+    if not text.isdigit() or int(text) == 1:
+        return  # fewer than one is not to be had, however many processes there are
+    threads = int(text) * machines.processes_per_node
     if machines.cores > 1 and threads > 2 * machines.cores:
         yield (
             f"{quoted(env, 'OMP_NUM_THREADS')} in {machines.processes_per_node} processes is"

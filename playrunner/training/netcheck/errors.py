@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from playrunner.errors import PlayrunnerError
-from trainer.netcheck.verdict import Verdict
+
+if TYPE_CHECKING:
+    from trainer.netcheck.verdict import Verdict
 
 NETWORK_BAD = 6  # the exit code
 

@@ -13,11 +13,13 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from playrunner.errors import PlayrunnerError
 from playrunner.training.netcheck.errors import GateClosed
-from trainer.netcheck.verdict import Verdict
+
+if TYPE_CHECKING:
+    from trainer.netcheck.verdict import Verdict
 
 CERTAIN = 2  # checks that must name a node before it is quarantined without a replacement
 

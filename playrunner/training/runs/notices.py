@@ -1,12 +1,12 @@
 """Lines of a run's log that its launcher repeats on the terminal: which checkpoint was resumed from
-and which were passed over, what the guard saw, and restarts."""
+and which were passed over, how many steps fit into the time, what the guard saw, and restarts."""
 
 from __future__ import annotations
 
 import re
 
 _NOTICE = re.compile(
-    r"^(?:\[(?:\d+|\d+-\d+|node)\] (?:\d\d:\d\d:\d\d )?)?((?:checkpoint|guard|restart): .*)$"
+    r"^(?:\[(?:\d+|\d+-\d+|node)\] (?:\d\d:\d\d:\d\d )?)?((?:checkpoint|guard|restart|time): .*)$"
 )
 
 

@@ -11,7 +11,7 @@ from playrunner.training.runs.stall import stalled_for
 
 def seconds_left(run: Run, now: float) -> float | None:
     """None where it is not known: it takes no steps, or only its script knows how many."""
-    steps = int(run.job.get("steps") or 0)
+    steps = run.steps_in_all
     if run.state != "running" or not steps or stalled_for(run.metrics, now):
         return None
     points = [

@@ -41,6 +41,13 @@ class Run:
         return int(self.metrics[-1]["step"]) if self.metrics else 0
 
     @property
+    def steps_in_all(self) -> int:
+        """Those the profile asks for, or those that fit into its minutes once that is known; 0
+        where only the user's own script knows."""
+        last = self.metrics[-1].get("last_step") if self.metrics else None
+        return int(last or self.job.get("steps") or 0)
+
+    @property
     def reason(self) -> str:
         causes = [said["cause"] for said in self.supervisors.values() if said.get("cause")]
         if causes:

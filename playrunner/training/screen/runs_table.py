@@ -74,7 +74,7 @@ def as_json(run: Run) -> dict[str, Any]:
         "state": run.state,
         "reason": run.reason,
         "step": run.steps,
-        "steps": run.job.get("steps"),
+        "steps": run.steps_in_all or run.job.get("steps"),
         "last": run.metrics[-1] if run.metrics else None,
         "launcher": run.job.get("launcher"),
         "nodes": {
@@ -106,7 +106,7 @@ def _row(run: Run, now: float) -> tuple[str, ...]:
     return (
         run.name,
         run.state + alarm(run, now),
-        f"{run.steps}/{run.job.get('steps') or '?'}",
+        f"{run.steps}/{run.steps_in_all or '?'}",
         f"{last['loss']:.4f}" if last else "-",
         f"{evaluated:.4f}" if (evaluated := evaluation(last)) is not None else "-",
         _rate(run, now),

@@ -40,6 +40,8 @@ class LiveLine:
             self.first = (time.monotonic(), int(record["step"]))
         if self.quiet:
             return
+        # A run that ends by time writes how many steps it takes once it knows
+        self.steps = int(record.get("last_step") or self.steps)
         text = described(record, self.steps, self._remaining(int(record["step"])))
         if self.terminal.is_screen:
             self.terminal.live(text)

@@ -86,7 +86,7 @@ def page(seen: Snapshot, width: int, height: int = 0) -> str:
     shown = shown or next((run for run in seen.runs if run.metrics), None)
     if shown:
         left = seconds_left(shown, seen.time)
-        steps = int(shown.job.get("steps") or shown.steps)
+        steps = shown.steps_in_all or shown.steps
         parts.append(f"\n{shown.name}  {described(shown.metrics[-1], steps, left)}")
         parts.append(loss_chart(shown.metrics, width=max(20, min(100, width - 14))))
     parts += [f"{host} does not answer: {why}" for host, why in seen.silent.items()]

@@ -27,7 +27,7 @@ def attach(options: Options, name: str, ended_too: bool = False) -> int:
                 f"{run.name} is {run.state}: there is nothing to follow; it goes on with:"
                 f" {program()} train.resume --name {run.name}"
             )
-        record, line = Record(run.name), LiveLine(int(run.job.get("steps") or 0), options.json)
+        record, line = Record(run.name), LiveLine(run.steps_in_all, options.json)
         record.begin({**run.job, **record.job()})
         for host in run.hosts:
             record.begin_log(host)  # all of it comes again, from its first line

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from playrunner.errors import BadInput
+from playrunner.training.request import check_bounds
 from playrunner.training.ssh.launchers import LAUNCHERS
 from trainer import errors as trainer_errors
 from trainer.config import Profile
@@ -126,6 +127,8 @@ def with_ranks(nodes: Sequence[NodeSlot]) -> tuple[NodeSlot, ...]:
 
 def check_job(job: Job) -> None:
     """Refuse what cannot work, before a node is touched."""
+    if LAUNCHERS[job.launcher].elastic:
+        check_bounds(len(job.nodes), job.profile)
     if job.profile.script:
         return  # its settings are its own
     try:

@@ -40,10 +40,8 @@ from playrunner.training.runs.states import CANCELLED
 from playrunner.training.screen.phases import Phases, count, step_options
 from playrunner.training.screen.screen import LiveLine
 from playrunner.training.ssh.before_launch import goes_on, left_elsewhere
-from playrunner.training.ssh.conclusion import conclude
 from playrunner.training.ssh.data import bring_data, with_data
 from playrunner.training.ssh.following.follow import Follower
-from playrunner.training.ssh.following.last_look import last_look
 from playrunner.training.ssh.following.listener import RecordingListener
 from playrunner.training.ssh.following.sigterm import interrupted_by_sigterm
 from playrunner.training.ssh.job import LEASE_SECONDS, Job
@@ -214,6 +212,10 @@ def follow(
     others = [node["host"] for node in job["nodes"] if node["host"] not in follower.silent]
     if rejoin and states.get(host, {}).get("state") == "lost" and len(others) >= job["elastic"][0]:
         raise FirstNodeLost(states[host]["reason"], others)
+    # Imported when the run has ended: until its first step a launch leaves the cores to the ranks
+    from playrunner.training.ssh.conclusion import conclude
+    from playrunner.training.ssh.following.last_look import last_look
+
     states, saved = last_look(fleet, job, states, follower.silent)
     return conclude(job, states, record, line, options, saved)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from playrunner.text.written import Plain
@@ -27,6 +26,7 @@ def steps_for(
     """The job as it is written down, and every node's variables; `script` are those of a script
     of the user's own."""
     name, archive = code_archive()
+    hosts = [node.host for node in job.nodes]
     codes = {node.host: f"{node.root}/code/{name}" for node in job.nodes}
     summary = {**job.summary(), "codes": codes}
     shared = {
@@ -37,7 +37,7 @@ def steps_for(
         "deepspeed": _deepspeed(job),
         "summary": json.dumps(summary, indent=1),
         "run_id": job.run_id,
-        "hosts": [node.host for node in job.nodes],
+        "hosts": hosts,
         "shared": job.shared,
         "environment": _as_file(each for each in environment if not each.hidden),
         "secrets": _as_file(each for each in environment if each.hidden) if job.secrets else "",
@@ -51,7 +51,7 @@ def steps_for(
                 "python": node.python,
                 "script": (script or {}).get(node.host, {}),
                 "hostfile_place": bool(facts[node.host].get("job_folder")),
-                "told": asdict(_start_order(job, node, codes[node.host])),
+                "told": dict(vars(_start_order(job, node, hosts, codes[node.host]))),
             }
             for node in job.nodes
         }
@@ -63,16 +63,16 @@ def _as_file(environment: Iterable[Variable]) -> str:
     return json.dumps({each.name: each.value for each in environment}, indent=1)
 
 
-def _start_order(job: Job, node: NodeSlot, code: str) -> StartOrder:
+def _start_order(job: Job, node: NodeSlot, hosts: list[str], code: str) -> StartOrder:
     own = f"{job.folder(node)}/nodes/{node.host}"
     return StartOrder(
         run_id=job.run_id,
         host=node.host,
-        node_rank=job.nodes.index(node),
+        node_rank=hosts.index(node.host),
         token=f"{own}/token",
         environment=f"{own}/environment.json",
-        others=[other.host for other in job.nodes[1:]],
-        nodes=[other.host for other in job.nodes],
+        others=hosts[1:],
+        nodes=hosts,
         link={"address": job.master.address, "port": job.link_port},
         detached=job.detached,
         lease_seconds=job.lease_seconds,

@@ -59,11 +59,10 @@ def show_why(options: Options, name: str) -> int:
 
 def causes_text(facts: Facts, ranked: list[Cause]) -> str:
     """The causes as text, the likeliest first; unlikely ones only when there is nothing better."""
-    steps = (
-        f", step {facts.step} of {facts.job.get('steps') or '?'}"
-        if facts.metrics
-        else ", no step yet"
-    )
+    steps = ", no step yet"
+    if facts.metrics:
+        in_all = facts.metrics[-1].get("last_step") or facts.job.get("steps") or "?"
+        steps = f", step {facts.step} of {in_all}"
     lines = [f"{facts.name}: {facts.state}{steps}"]
     likely = [cause for cause in ranked if cause.score >= ranked[0].score // 2][:_SHOWN]
     for number, cause in enumerate(likely, 1):

@@ -17,15 +17,16 @@ def words_after_dashes() -> list[str]:
 
 def script_settings(script: str, arguments: list[str]) -> list[str]:
     """As after --set. The folder that travels is the one that the command is typed in, or the
-    script's own where that lies elsewhere; a home or the root of all files is no project."""
+    script's own where that lies elsewhere, or where the former is no project."""
     given = [f"args={json.dumps(arguments)}"] if arguments else []
     if not script:
         return given
     path, here = Path(script).expanduser().resolve(), Path.cwd()
     if not path.is_file():
         raise BadInput(f"--script {script}: there is no such file")
-    is_project = path.is_relative_to(here) and here not in (Path("/"), Path.home().resolve())
-    folder = here if is_project else path.parent
+    from playrunner.training.project_folder import is_project
+
+    folder = here if path.is_relative_to(here) and is_project(here) else path.parent
     return [
         f"script={json.dumps(str(path.relative_to(folder)))}",
         f"code={json.dumps(str(folder))}",

@@ -154,6 +154,21 @@ def test_a_detached_run_is_made_whole_again_by_scale(cluster: Machines, field: F
     assert field.invoke("train.stop", "--name", "alone").code == 0
 
 
+def test_a_number_of_nodes_that_cannot_share_the_batch_is_refused_while_the_run_goes_on(
+    field: Field,
+) -> None:
+    settings = (*(each for each in ELASTIC if "_nodes=" not in each), "train.batch_size=2")
+    begun = field.launch("even", "--nodes", 1, "--detach", settings=settings)
+    assert begun.code == 0, begun.text
+    field.await_step("even", 2)
+    refused = field.invoke("train.scale", "--name", "even", "--nodes", 2)
+    assert refused.code == 5 and "is not a multiple of device_batch_size 2 x" in refused.text
+    seen = field.invoke("train.status", "--name", "even", "--json").data
+    assert (seen["state"], seen["nodes"]) == ("running", {"node1": "running"})
+    field.await_step("even", seen["step"] + 2)
+    assert field.invoke("train.stop", "--name", "even").code == 0
+
+
 def _begin(field: Field, name: str) -> subprocess.Popen[str]:
     return field.begin(name, "--nodes", 2, "--launcher", "torchrun", settings=ELASTIC)
 

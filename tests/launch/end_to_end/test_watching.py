@@ -236,7 +236,11 @@ def test_bench_measures_the_network_and_leaves_nothing(site: Site) -> None:
     assert shown.out.startswith("3 nodes, 3 ranks, gloo")
     assert "16 MiB" in shown.out and "pairs: Gbit/s above the diagonal" in shown.out
     assert "3 nodes answer" in shown.out.splitlines()[-1]
-    assert not processes_with(site, b"trainer.netcheck.gate")
+    until(  # a node ends them when it sees that the command is gone
+        lambda: not processes_with(site, b"trainer.netcheck.gate"),
+        seconds=5,
+        what="no process of the check",
+    )
 
 
 def test_bench_fails_when_the_network_is_not_what_the_inventory_expects(

@@ -118,6 +118,11 @@ FINE: list[tuple[str, MachineFacts, dict[str, str]]] = [
         replace(P4D, instance_type=""),
         {"FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1"},
     ),
+    (
+        "one thread each, however many processes",
+        replace(SANDBOX, cores=2, processes_per_node=8),
+        {"OMP_NUM_THREADS": "1"},
+    ),
     ("rdma turned off", G5, {"FI_EFA_USE_DEVICE_RDMA": "0"}),
     (
         "rdma asked of an old plugin",

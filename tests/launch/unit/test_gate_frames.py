@@ -82,6 +82,13 @@ def test_an_impostor_in_the_place_of_rank_0_is_not_believed(token: None, said: b
         assert ask(HERE, impostor.getsockname()[1], 1, 0.5) == ""
 
 
+def test_a_rank_0_that_never_answers_is_not_waited_for_longer_than_said(token: None) -> None:
+    with socket.create_server((HERE, 0)) as silent:
+        began = time.monotonic()
+        assert ask(HERE, silent.getsockname()[1], 1, 0.5) == ""
+        assert time.monotonic() - began < 3  # an answer may take five seconds where there is time
+
+
 def test_what_strangers_put_into_the_gates_store_is_passed_over(token: None) -> None:
     pytest.importorskip("torch")
     from torch.distributed import TCPStore

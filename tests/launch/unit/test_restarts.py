@@ -86,6 +86,15 @@ def test_a_run_that_is_stopped_while_it_waits_to_start_again_is_stopped(nodes: N
     assert nodes.ended("node2")["state"] == "stopped" and starts(nodes, 0) == 1
 
 
+def test_a_node_that_still_ends_its_ranks_is_stopped_too(nodes: Nodes) -> None:
+    stubborn = "trap '' TERM; while :; do sleep 0.1; done"
+    nodes.start(COUNT + "exit 3", stubborn, max_restarts=5, restart_seconds=100)
+    nodes.await_line("node2", "ending this node's processes")
+    nodes.supervisors["node1"].send_signal(signal.SIGTERM)
+    assert nodes.ended("node1")["state"] == "stopped"
+    assert nodes.ended("node2")["state"] == "stopped" and starts(nodes, 0) == 1
+
+
 def test_a_lost_node_is_not_waited_for(nodes: Nodes) -> None:
     nodes.start("sleep 60", "sleep 60", max_restarts=5, restart_seconds=0.1)
     nodes.await_line("node1", "node2 has joined")

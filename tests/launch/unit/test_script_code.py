@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,8 @@ from playrunner.training.runs.remembered import with_inventory
 from playrunner.training.script_code import script_code
 from playrunner.training.verbs.scripts import script_settings
 from tests.support.host.performing import done
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def _written(folder: Path, *paths: str) -> None:
@@ -106,6 +109,34 @@ def test_a_script_on_the_command_line_becomes_settings_that_a_run_keeps(
     assert profile.args == ("--lr", "1e-3", "--text", "a b: {c}")
     assert (profile.script, profile.code) == ("sub/My_Train.py", str(tmp_path))
     assert profile.train.steps == 0
+
+
+@pytest.mark.parametrize("variable", ["TMPDIR", "HOME"])
+def test_a_folder_that_holds_everything_does_not_travel(tmp_path: Path, variable: str) -> None:
+    """Nothing is started or written for it: the sandbox would have been."""
+    folder, state = tmp_path / "all", tmp_path / "state"
+    _written(folder, "x.py", "mail/private.txt", "one/x.py")
+    environment = {**os.environ, variable: str(folder), "PLAYRUNNER_STATE_HOME": str(state)}
+
+    def refused(script: str, here: Path) -> str:
+        command = [sys.executable, "-m", "invoke", "--search-root", str(ROOT), "train.launch"]
+        done = subprocess.run(
+            [*command, "--script", script, "--nodes", "-1"],
+            cwd=here,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 5, done.stderr
+        return done.stderr
+
+    text = refused(f"{folder}/x.py", ROOT)
+    assert text.count("\n") == 1 and f"put the script in one of its own, as {folder}/x/" in text
+    assert not state.exists()
+    # Typed in that folder, only the script's own below it travels
+    assert "no project's folder" not in refused("one/x.py", folder)
+    (folder / ".git").mkdir()
+    assert "no project's folder" not in refused(f"{folder}/x.py", ROOT)
 
 
 def test_a_verb_that_names_a_run_uses_the_inventory_it_was_launched_with(

@@ -230,10 +230,11 @@ class AddonStage:
 
     def clean_up(self) -> None:
         """Delete what was created, last first; what is gone already is no matter."""
-        for role, variables in reversed(self._created):
+        while self._created:
+            role, variables = self._created.pop()
             self.delete(role, **variables)
-        for end in reversed(self._ends):
-            end()
+        while self._ends:
+            self._ends.pop()()
 
     def _sources(self, variables: dict[str, Any]) -> tuple[str, ...]:
         file = self.folder / "cluster.yaml"

@@ -72,7 +72,8 @@ class Client:
                 if "json" in reply.headers.get("Content-Type", "")
                 else text.decode(errors="replace")
             )
-            return Answer(reply.status, value, dict(reply.headers))
+            joined = {name: ", ".join(reply.headers.get_all(name) or ()) for name in reply.headers}
+            return Answer(reply.status, value, joined)
         finally:
             connection.close()
 

@@ -26,14 +26,15 @@ NODES = {
 
 
 def theirs(stage: AddonStage, role: str) -> dict[str, Any]:
-    """The operator's own definition; for API servers of long ago, without what they refuse."""
-    reduced = FOLDER / f"{FILES[role]}-for-1.20.yaml"
-    file = (
-        reduced
-        if minor_version(stage) < 25 and reduced.is_file()
-        else FOLDER / f"{FILES[role]}.yaml"
-    )
-    return dict(yaml.safe_load(file.read_text()))
+    """The operator's own definition of its jobs."""
+    return their_definition(stage, FILES[role])
+
+
+def their_definition(stage: AddonStage, name: str) -> dict[str, Any]:
+    """One of their files; for API servers of long ago, without what they refuse."""
+    reduced = FOLDER / f"{name}-for-1.20.yaml"
+    old = minor_version(stage) < 25 and reduced.is_file()
+    return dict(yaml.safe_load((reduced if old else FOLDER / f"{name}.yaml").read_text()))
 
 
 def ours(role: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from tests.support.kube.operator_jobs import Object
 from tests.support.until import until
 
 IMAGES = {
-    installed.TRAINING_OPERATOR: "kubeflow/training-operator:v1-5170a36",
+    installed.TRAINING_OPERATOR: "ghcr.io/kubeflow/training-v1/training-operator:v1-93c5489",
     installed.ELASTIC_JOB_CONTROLLER: "torchelastic/kubernetes:0.1.0",
     installed.VOLCANO_CONTROLLERS: "volcanosh/vc-controller-manager:v1.15.1",
     installed.VOLCANO_SCHEDULER: "volcanosh/vc-scheduler:v1.15.1",

@@ -8,22 +8,27 @@ from pathlib import Path
 from typing import Any
 
 _INTERPRETER = """#!{python} -IS
-import json, sys
+import _json, json, sys
 LIES = json.loads({lies!r})
-dumps = json.dumps
+honest_encoder = _json.make_encoder
 
 
-def lying(frame, **options):
-    result = frame.get("result") if isinstance(frame, dict) else None
-    if isinstance(result, dict):
-        result.update(LIES["values"])
-        if "ansible_facts" in result or LIES["always"]:
-            result.setdefault("ansible_facts", {{}}).update(LIES["facts"])
-    return dumps(frame, **options)
+def lying_encoder(*settings):
+    encode = honest_encoder(*settings)
+
+    def lying(frame, level):
+        result = frame.get("result")
+        if isinstance(result, dict):
+            result.update(LIES["values"])
+            if "ansible_facts" in result or LIES["always"]:
+                result.setdefault("ansible_facts", {{}}).update(LIES["facts"])
+        return encode(frame, level)
+
+    return lying
 
 
-json.dumps = lying
-exec(compile(sys.argv[-1], "agent", "exec"), {{"__name__": "__main__"}})
+_json.make_encoder = lying_encoder  # before the agent takes it
+exec(compile(sys.argv[-1], "agent", "exec"))
 """
 
 

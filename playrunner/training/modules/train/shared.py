@@ -25,6 +25,7 @@ class Shared(Probe):
     reaches_out = True
 
     run: str  # the run's folder
+    host: str = ""  # this node's name among `hosts`
     hosts: list[str]  # the nodes that have written their markers in it
     run_id: str  # which attempt of the run; markers of an earlier one do not count
     required: bool = False  # whether all must see the same folder
@@ -44,7 +45,12 @@ class Shared(Probe):
                 " seen from here; set train_root to a folder that all mount (EFS, FSx), or"
                 " train_shared: auto to keep a copy on each"
             )
-        return {"sees": seen, "apart": bool(missing)}
+        return {"sees": seen, "next": self._next(seen), "apart": bool(missing)}
+
+    def _next(self, seen: list[str]) -> str:
+        """The node after this one among those it sees. Where each node sees what the next one sees,
+        all agree: n comparisons, where comparing each with each would take n squared."""
+        return seen[(seen.index(self.host) + 1) % len(seen)] if self.host in seen else ""
 
     def _seen(self) -> list[str]:
         folder = os.path.join(os.path.expanduser(self.run), "markers")

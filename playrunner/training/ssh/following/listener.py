@@ -7,13 +7,11 @@ from typing import Any, Protocol
 
 from playrunner.project import program
 from playrunner.training.netcheck.errors import GateClosed
-from playrunner.training.netcheck.gate_files import keep_gate
 from playrunner.training.runs.notices import Notices
 from playrunner.training.runs.record import Record, parse_metrics
 from playrunner.training.runs.stall import stalled_for
 from playrunner.training.screen.screen import LiveLine
 from trainer.netcheck.findings import Expected
-from trainer.netcheck.verdict import judge
 
 _PACE = 20  # steps that tell how fast a run usually is
 
@@ -40,6 +38,11 @@ class RecordingListener:
         self._told = False  # of the present stall
 
     def gate(self, result: dict[str, Any]) -> bool:
+        # The ranks are importing torch when a launch begins to follow them: what is only needed
+        # later is imported later.
+        from playrunner.training.netcheck.gate_files import keep_gate
+        from trainer.netcheck.verdict import judge
+
         verdict = judge(result, self.expected)
         keep_gate(self.record.folder, result, verdict)
         if not verdict.ok:

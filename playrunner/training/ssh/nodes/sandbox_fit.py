@@ -9,9 +9,6 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import Request as WebRequest
-from urllib.request import urlopen
 
 from playrunner.options import Options
 from playrunner.ssh.fleet import Fleet
@@ -137,6 +134,10 @@ def hub_trouble(profile: Profile) -> str:
         return "the library datasets is not installed"
     if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
         return "HF_HUB_OFFLINE is set"
+    from urllib.error import HTTPError
+    from urllib.request import Request as WebRequest
+    from urllib.request import urlopen
+
     address = os.environ.get("HF_ENDPOINT") or HUB
     try:
         urlopen(WebRequest(address, method="HEAD"), timeout=HUB_SECONDS).close()
