@@ -70,6 +70,10 @@ class BadArgument(BadInput):
         self.result = result
 
 
+class FormerArgument(BadArgument):
+    """An argument that a module once had: its step fails when its turn has come."""
+
+
 class BadSetting(BadInput):
     """A connection setting that no step could make valid: refused before the first step."""
 

@@ -56,7 +56,7 @@ class Result:
 
     def counts(self) -> dict[str, int]:
         """What it adds to the recap."""
-        if self.status == "failed" and self.ignored:
+        if self.status in ("failed", "unreachable") and self.ignored:
             return {"ok": 1, "ignored": 1, **({"changed": 1} if self.changed else {})}
         if self.status == "failed" and self.rescued:
             return {"rescued": 1}

@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Container
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from playrunner.config.ansible_config import AnsibleConfig, ansible_config
 from playrunner.errors import BadInput
 from playrunner.options import Options
+
+if TYPE_CHECKING:
+    from playrunner.config.ansible_config import AnsibleConfig
 
 
 def configured(options: Options, typed: Container[str]) -> Options:
     """The options with the configuration's values; `typed` are the flags of the command line."""
+    from playrunner.config.ansible_config import ansible_config
+
     config = ansible_config()
     changes = {
         "diff": options.diff or config.flag("diff_always"),
@@ -29,6 +34,8 @@ def configured(options: Options, typed: Container[str]) -> Options:
 
 def asks_become_password() -> bool:
     """Whether the configuration wants the sudo password asked for at the start."""
+    from playrunner.config.ansible_config import ansible_config
+
     return ansible_config().flag("become_ask_pass")
 
 

@@ -8,12 +8,14 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from invoke.collection import Collection
 from invoke.exceptions import Exit, ParseError
 from invoke.parser.parser import ParseResult
 from invoke.program import Program
 
+from playrunner.commands.ending import end_process
 from playrunner.commands.flags import print_error
 from playrunner.commands.namespace import namespace
 from playrunner.errors import BadInput
@@ -93,7 +95,7 @@ def _extend_invoke() -> None:
     Its own pages (--help VERB, --list) end as a verb does: a reader that left early is no error, a
     full disk is one. `play --help` shows help, though `--help` stands where a playbook would.
     """
-    parse, clean_up = Program.parse_tasks, Program.parse_cleanup
+    parse, clean_up, execute = Program.parse_tasks, Program.parse_cleanup, Program.execute
 
     def parse_tasks(program: Program) -> None:
         if program.args.list.value and not program.core.unparsed:
@@ -117,10 +119,24 @@ def _extend_invoke() -> None:
                 _print_values(program)
             clean_up(program)
         except Exit as ending:
-            raise Exit(ending.message, code_after_output(ending.code)) from None
+            _end(Exit(ending.message, code_after_output(ending.code)))
+
+    def execute_and_end(program: Program) -> None:
+        try:
+            execute(program)
+        except Exit as ending:
+            _end(ending)
+        end_process(0)
 
     Program.parse_tasks = parse_tasks  # type: ignore[method-assign, assignment]
+    Program.execute = execute_and_end  # type: ignore[method-assign, assignment]
     Program.parse_cleanup = parse_cleanup  # type: ignore[method-assign, assignment]
+
+
+def _end(ending: Exit) -> NoReturn:
+    if ending.message:
+        raise ending from None  # Invoke prints it
+    end_process(ending.code)
 
 
 def _explained(error: ParseError) -> str:

@@ -98,6 +98,10 @@ KNOWN_SETTINGS: dict[str, KnownSetting] = {
     "become_method": _in_become(TEXT, "ANSIBLE_BECOME_METHOD"),
     "become_flags": _in_become(TEXT, "ANSIBLE_BECOME_FLAGS"),
     "become_exe": _in_become(TEXT, "ANSIBLE_BECOME_EXE"),
+    "become_allow_same_user": _in_become(FLAG, "ANSIBLE_BECOME_ALLOW_SAME_USER"),
+    "su_prompt_l10n": KnownSetting(
+        WORDS, "ANSIBLE_SU_PROMPT_L10N", "su_become_plugin", "localized_prompts"
+    ),
     "become_password": KnownSetting(TEXT, "ANSIBLE_BECOME_PASS", "sudo_become_plugin", "password"),
     "become_ask_pass": _in_become(FLAG, "ANSIBLE_BECOME_ASK_PASS"),
     "become_password_file": KnownSetting(PATH, "ANSIBLE_BECOME_PASSWORD_FILE"),

@@ -7,6 +7,7 @@ import gc
 import sys
 from collections.abc import Callable, Sequence
 
+from playrunner.commands.ending import end_process
 from playrunner.errors import PlayrunnerError
 from playrunner.text.streams import code_after_output, guard_streams
 
@@ -35,4 +36,7 @@ def run_program(
         code = INTERRUPTED
     finally:
         gc.enable()
-    return code_after_output(code)
+    code = code_after_output(code)
+    if words is None:  # the process is this command's own
+        end_process(code)
+    return code

@@ -3,7 +3,6 @@ such."""
 
 from __future__ import annotations
 
-import json
 import os
 
 TYPE_CHECKING = False
@@ -43,6 +42,8 @@ def _read(ctx: HostContext, path: str, seconds: int) -> Any:
                 text = file.read()
     except (OSError, UnicodeDecodeError, Failed) as error:
         return _complain(ctx, f"error loading facts: {path}: {error}")
+    import json
+
     try:
         return json.loads(text)
     except ValueError:

@@ -22,6 +22,7 @@ class Command(Guarded):
     """A program run without a shell: no pipes, globs or redirections; quotes group words."""
 
     free_form = "cmd"
+    former = ("warn",)
     cmd: str | None = None  # the program and its arguments, in one line
     argv: list[Any] | None = None  # the same as a list, one word each
     stdin: str | None = None  # text the program reads from its standard input

@@ -33,6 +33,7 @@ class GetUrl(Placed):
     """A file from the web, downloaded by the host and checked."""
 
     reaches_out = True
+    former = ("sha256sum",)
     aliases = {"username": "url_username", "password": "url_password"}
 
     url: str  # the address

@@ -15,6 +15,7 @@ class Shell(Guarded):
     """A line, or several, for a shell: pipes, globs, redirections and variables work."""
 
     free_form = "cmd"
+    former = ("warn",)
     cmd: str  # what the shell reads
     executable: str | None = None  # the shell, as an absolute path; /bin/sh when not given
     stdin: str | None = None  # text it reads from its standard input

@@ -135,17 +135,12 @@ class Manifest(KubeModule):
                 if before.get(item.key) != after.get(item.key) or item.key in remade
             ]
         )
-        self._tell_warnings(ctx)
         if self.prune:
             applier.delete(observed.stale, objects.selector)
             applier.retrying(
                 lambda: objects.write_record(record_entries(declared), before_and_after),
                 "the set's record",
             )
-
-    def _tell_warnings(self, ctx: Context) -> None:
-        for text in ctx.kube.cluster.take_warnings():
-            ctx.warn(f"{self.name}: the API server warns: {text}")
 
     def broken(self, state: State) -> str | None:
         return (

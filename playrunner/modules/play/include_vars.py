@@ -10,6 +10,7 @@ from playrunner.errors import BadInput
 from playrunner.hostside.module import Failed, Probe
 from playrunner.run.context import Context
 from playrunner.text.documents import read_text, read_variables
+from playrunner.text.layered import Layered
 from playrunner.text.merging import merged
 from playrunner.vault.envelope import is_encrypted
 
@@ -37,9 +38,9 @@ class IncludeVars(Probe):
         if (self.file is None) == (self.dir is None):
             raise _failure('Could not find file: include_vars takes either "file" or "dir"')
         files = [self._found(ctx, str(self.file))] if self.file is not None else self._folder(ctx)
-        contents: dict[str, Any] = {}
+        contents = Layered()
         for file in files:
-            contents.update(self._read(file))
+            contents.add(self._read(file))
         facts = {self.name: contents} if self.name else contents
         if self.hash_behaviour == "merge":
             facts = {name: self._merged(ctx, name, value) for name, value in facts.items()}

@@ -19,10 +19,10 @@ class SetFact(Probe):
 
     def look(self, ctx: Context) -> dict[str, Any]:
         facts = {name: value for name, value in self.__dict__.items() if name != "cacheable"}
-        as_bool(self.__dict__.get("cacheable", False))
+        kept = as_bool(self.__dict__.get("cacheable", False))
         for name in facts:
             if not is_variable_name(name):
                 raise Failed(f"Invalid variable name {name!r}: {RULE}")
         if not facts:
             raise Failed("set_fact needs at least one name and value")
-        return {"ansible_facts": facts}
+        return {"ansible_facts": facts, **({"_ansible_facts_cacheable": True} if kept else {})}

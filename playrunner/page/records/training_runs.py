@@ -62,7 +62,7 @@ class TrainingRun:
 
     @property
     def steps(self) -> int:
-        return int(_number(self.job.get("steps")))
+        return int(_number(self.last.get("last_step")) or _number(self.job.get("steps")))
 
     @property
     def hosts(self) -> list[str]:
