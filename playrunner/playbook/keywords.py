@@ -56,6 +56,25 @@ STEP = SHARED | {
     "keep",
     "collections",
 }
+# What an include takes for itself; what its tasks inherit is named under its "apply".
+INCLUDE = frozenset(
+    {
+        "action",
+        "args",
+        "collections",
+        "ignore_errors",
+        "loop",
+        "loop_control",
+        "name",
+        "no_log",
+        "register",
+        "run_once",
+        "tags",
+        "timeout",
+        "vars",
+        "when",
+    }
+)
 # Keywords of Ansible that are refused with a reason, not ignored.
 REFUSED = {
     "gather_timeout": (
@@ -81,6 +100,19 @@ def refuse_unknown(entry: Located, keywords: frozenset[str], what: str) -> None:
             kind = what.rpartition(" ")[2].capitalize()
             raise BadInput(
                 f"{word!r} is not a valid attribute for a {kind}{hint}", entry.place(word)
+            )
+
+
+def refuse_at_include(task: Located, word: str, handlers: bool) -> None:
+    """Complain about the first keyword that an include does not take."""
+    known = {word, *INCLUDE, *(("listen",) if handlers else ())}
+    for keyword in task:
+        if keyword not in known and not str(keyword).startswith("with_"):
+            kind = "IncludeRole" if "role" in word else "TaskInclude"
+            kind = f"Handler{kind}" if handlers and kind == "TaskInclude" else kind
+            hint = '; name it under "apply"' if keyword in BLOCK else ""
+            raise BadInput(
+                f"{keyword!r} is not a valid attribute for a {kind}{hint}", task.place(keyword)
             )
 
 

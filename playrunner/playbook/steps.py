@@ -93,6 +93,10 @@ def _load_block(task: Located, around: Surroundings) -> Block:
 
 def _load_step(task: Located, word: str, module: str, around: Surroundings) -> Step:
     place, include = task.place(), module.removeprefix("play.") in INCLUDES
+    if include:
+        task_keywords.refuse_at_include(task, word, around.handlers)
+    elif module == "play.meta":
+        _refuse_end_role(task, word, around)
     task, keywords, problem = task_keywords.read_usable(task)
     if problem and include:  # it would go on without the keyword
         raise problem
@@ -140,6 +144,15 @@ def _load_step(task: Located, word: str, module: str, around: Surroundings) -> S
         whole=whole,
         directory=around.directory,
     )
+
+
+def _refuse_end_role(task: Located, word: str, around: Surroundings) -> None:
+    if str(task[word]).strip() != "end_role":
+        return
+    if around.handlers:
+        raise BadInput("Cannot execute 'end_role' from a handler", task.place())
+    if around.role is None:
+        raise BadInput("Cannot execute 'end_role' from outside of a role", task.place())
 
 
 def _arguments(

@@ -24,10 +24,10 @@ from playrunner.run.control.failure_values import failure_values
 from playrunner.run.control.handlers import Handlers
 from playrunner.run.control.registered_diff import with_registered_diff
 from playrunner.run.fact_names import FACT_LAYERS, filter_facts
+from playrunner.run.foreseen import later_values, unknown_facts
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.run_state import RunState
 from playrunner.ssh.dispatcher import AgentDispatcher
-from playrunner.variables.host_memory import UnknownValues
 from playrunner.variables.waiter import Waiter
 
 BEFORE_ALL: Position = (-1,)
@@ -179,12 +179,16 @@ class PendingSteps(Waiter):
             values.pop("unknown")  # check_mode on a step of an ordinary run
         if step.register:
             note_success(values, inflight.looped)
-            registered = self._registered(inflight, with_registered_diff(inflight, values))
+            registered = later_values(inflight, with_registered_diff(inflight, values))
             registered = with_exceptions(registered, inflight.looped)
             self.memory.store("registered", {step.register: registered}, step.position)
             if self._pending.get(step.register) is inflight:
                 del self._pending[step.register]
         self._store_facts(inflight)
+        if unknown := unknown_facts(step, values):
+            self.memory.store(FACT_LAYERS[step.module], unknown, step.position)
+            for name in unknown:
+                self.tentative.pop(name, None)
         status = status_of(values)
         rescued = status == "failed" and not inflight.ignored and self.rescuers > 0
         result = inflight.result(self.host, values, status, self.shared.play_number, rescued)
@@ -192,21 +196,6 @@ class PendingSteps(Waiter):
         if values.get("changed") and status not in ("failed", "unreachable"):
             self._notify(inflight)
             self._remember(inflight)
-
-    def _registered(self, inflight: InFlightStep, values: dict[str, Any]) -> dict[str, Any]:
-        """What later steps read; the values of a resource that does not exist (because of --check,
-        or because it is already deleted) are unknown."""
-        if not inflight.done:
-            return UnknownValues(values) if values.get("unknown") else values
-        if inflight.looped:
-            return {
-                **values,
-                "results": [
-                    UnknownValues(result) if _is_open(result) else result
-                    for result in values["results"]
-                ],
-            }
-        return UnknownValues(values) if _is_open(values) else values
 
     def _stop_on(self, inflight: InFlightStep) -> None:
         if inflight.problem:
@@ -293,8 +282,3 @@ class PendingSteps(Waiter):
         self._pending.clear()
         self.tentative.clear()
         self.dispatcher.drop_pending()
-
-
-def _is_open(values: Mapping[str, Any]) -> bool:
-    """Whether the resource of the step does not exist (yet)."""
-    return bool(values.get("unknown") or values.get("foreseen") or values.get("absent"))

@@ -24,6 +24,7 @@ from playrunner.run.control.conditions import satisfied
 from playrunner.run.control.failure_values import failure_values
 from playrunner.run.control.loops import loop_items
 from playrunner.run.controller_step import ControllerSteps
+from playrunner.run.foreseen import unknown_facts
 from playrunner.run.host_request import HostRequests, delegate
 from playrunner.run.inflight import InFlightStep, LoopItem
 from playrunner.run.run_state import RunState
@@ -258,7 +259,9 @@ class StepStarter:
             # It depends on a resource that does not exist, so it does not exist either.
             return {**NOT_SURVEYED, "absent": True}
         if isinstance(error, NotYet) and self.shared.options.check:
-            return {"unknown": True, "changed": False, "msg": str(error)}
+            values = {"unknown": True, "changed": False, "msg": str(error)}
+            self.waiter.tentative.update(unknown_facts(step, values))
+            return values
         if isinstance(error, RunRefused):
             if self.shared.refused is not None:  # it was shown once, and holds for all steps
                 return {**NOT_SURVEYED, "skip_reason": str(error)}

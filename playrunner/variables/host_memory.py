@@ -161,6 +161,10 @@ class PlayVariables:
         self.role_defaults.update(role.defaults)
 
 
+# The value of a variable that --check could not foresee.
+UNKNOWN = object()
+
+
 class UnknownValues(dict[str, Any]):
     """The result of a step that --check could not foresee: what it would have returned is not known
     yet."""

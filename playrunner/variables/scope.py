@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from playrunner.errors import BadInput, Place, StepFailed
+from playrunner.errors import BadInput, NotYet, Place, StepFailed
 from playrunner.model import Position, Step
 from playrunner.text.merging import merged_all
 from playrunner.text.written import Plain, TemplateText, is_authored
-from playrunner.variables.host_memory import PlayVariables, RunVariables
+from playrunner.variables.host_memory import UNKNOWN, PlayVariables, RunVariables
 from playrunner.variables.implied import IMPLIED, implied_value
 from playrunner.variables.layers import InventoryLayer, Layer, collected
 from playrunner.variables.magic import MAGIC_VARIABLES
@@ -222,9 +222,12 @@ class Scope:
     def _in_layers(self, name: str) -> tuple[Any, bool] | None:
         for layer, is_data in self._layers():
             if name in layer:
-                if self.run_vars.merges and isinstance(layer[name], dict):
+                value = layer[name]
+                if value is UNKNOWN:
+                    raise NotYet(f'"{name}" is only known once the step has run that sets it')
+                if self.run_vars.merges and isinstance(value, dict):
                     return self._merged(name), False
-                return layer[name], is_data
+                return value, is_data
         return None
 
     def _merged(self, name: str) -> Any:

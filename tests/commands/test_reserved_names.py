@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 FOLDER = Path(__file__).parent / "reserved_names"
 PROGRAM = "playrunner.commands.ansible_programs.playbook"
 EXTRA = ("-e", "strategy=1", "-e", '{"omit": 3}')
@@ -29,6 +31,12 @@ def _printed(state: Path, *words: str) -> str:
 
 def test_all_of_the_output_is_that_of_ansible(tmp_path: Path) -> None:
     assert _printed(tmp_path, "p.yml", *EXTRA) == (FOLDER / "expected.txt").read_text()
+
+
+@pytest.mark.parametrize("flag", ["--syntax-check", "--list-tasks"])
+def test_what_runs_nothing_warns_too(tmp_path: Path, flag: str) -> None:
+    expected = FOLDER / f"expected{flag}.txt"
+    assert _printed(tmp_path, "p.yml", *EXTRA, flag) == expected.read_text()
 
 
 def test_the_native_report_names_the_place_in_one_line(tmp_path: Path) -> None:

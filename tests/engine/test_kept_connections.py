@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from playrunner.ssh.kept.holder import Use
+from playrunner.ssh.targets import Target
 from tests.support.runner import Outcome, Stage
 from tests.support.sshd import NodeSet
 
@@ -92,6 +94,16 @@ def test_the_second_command_logs_in_nowhere_and_the_connections_can_be_closed(ke
     assert closed == {"closed": ["node1", "node2"], "changed": True}
     _until(kept.has_ended)
     assert kept.verb("connections.list").data == {"connections": []}
+
+
+def test_a_command_that_has_ended_uses_no_connection() -> None:
+    """The next command may ask before the threads of the holder have seen the end of the last."""
+    command, peer = socket.socketpair()
+    use = Use(Target("node1", "127.0.0.1"), 0.0, 0.0, {peer})
+    assert use.commands == 1
+    command.close()
+    assert use.commands == 0
+    peer.close()
 
 
 def test_unused_connections_close_by_themselves_and_the_holder_ends(kept: Kept) -> None:

@@ -46,7 +46,8 @@ def _print_tasks(play: Play, plan: Plan, asked: argparse.Namespace) -> None:
     if asked.list_tasks:
         print("    tasks:")
         for step in chosen:
-            print(f"      {step.title}\tTAGS: {_listed(step.keywords.tags)}")
+            title = step.title if step.name else step.action
+            print(f"      {title}\tTAGS: {_listed(step.keywords.tags)}")
     if asked.list_tags:
         print(f"      TASK TAGS: {_listed(tag for step in chosen for tag in step.keywords.tags)}")
 

@@ -58,11 +58,14 @@ def _run(arguments: argparse.Namespace) -> int:
     inventory = open_inventory(options)
     inventory.set_defaults(connection_variables(arguments), Place("command line"))
     plays, files = _load(arguments)
+    lists = arguments.list_hosts or arguments.list_tasks or arguments.list_tags
+    if arguments.syntax_check or lists:
+        _warn_of_reserved_names(plays, inventory, options)
     if arguments.syntax_check:
         for name in arguments.playbook:
             print(f"\nplaybook: {name}")
         return 0
-    if arguments.list_hosts or arguments.list_tasks or arguments.list_tags:
+    if lists:
         listing.print_listing(files, inventory, options, arguments)
         return 0
     return _play(plays, options, inventory, " ".join(arguments.playbook))
@@ -82,6 +85,18 @@ def _play(plays: list[Play], options: Options, inventory: Inventory, name: str) 
     check_limit(inventory, options)
     code = run_plays(plays, options, f"play {name}", inventory=inventory, reported_by=report)
     return exit_code(code, reports[-1].recap.total("unreachable") if reports else 0)
+
+
+def _warn_of_reserved_names(plays: list[Play], inventory: Inventory, options: Options) -> None:
+    from playrunner.output.ansible_report import AnsibleReport
+    from playrunner.run.control.reserved_names import ReservedNames
+    from playrunner.variables.extra_vars import read_extra_vars
+    from playrunner.variables.host_memory import RunVariables
+    from playrunner.variables.templating import default_templar
+
+    extra = read_extra_vars(options.extra_vars)
+    run_vars = RunVariables(inventory, default_templar, extra, {})
+    ReservedNames(run_vars, AnsibleReport(options)).of_plays(plays)
 
 
 def exit_code(code: int, unreachable: int) -> int:

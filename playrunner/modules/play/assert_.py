@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.errors import PlayrunnerError
+from playrunner.errors import NotYet, PlayrunnerError
 from playrunner.hostside.module import Failed, Probe
 from playrunner.run.context import Context
 from playrunner.text.written import is_template
@@ -26,6 +26,8 @@ class Assert(Probe):
         for condition in self.that if isinstance(self.that, list) else [self.that]:
             try:
                 holds = ctx.truth(_listed(ctx, condition))
+            except NotYet:
+                raise  # --check: whether it holds is unknown
             except PlayrunnerError as error:
                 raise Failed(f"{condition}: {error}", assertion=condition) from None
             if not holds:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from playrunner.errors import NotYet
 from playrunner.model import Step
+from playrunner.results import Result
 from playrunner.run import step_traits
 from playrunner.run.batch import HostEnded, Outcome, PlayEnded
 from playrunner.variables.scope import Scope
@@ -20,7 +23,7 @@ def run_meta(run: HostRun, step: Step, scope: Scope) -> None:
     if action in step_traits.META_FOR_ALL:
         _run_for_all(run, step, scope, action)
         return
-    if not step_traits.condition_holds(step, scope):
+    if not _holds(run, step, scope):
         return
     if action in _AFTER_PENDING_STEPS:
         run.wait_for_steps()
@@ -32,6 +35,20 @@ def run_meta(run: HostRun, step: Step, scope: Scope) -> None:
         run.dispatcher.reset(run.starter.requests.agent_key(step, scope))
 
 
+def _holds(run: HostRun, step: Step, scope: Scope) -> bool:
+    """Whether it acts. Where only a run can tell, it does not: what follows is foreseen, too."""
+    try:
+        return step_traits.condition_holds(step, scope)
+    except NotYet as error:
+        if not run.shared.options.check and not run.shared.survey:
+            raise
+        values = {"unknown": True, "changed": False, "msg": str(error)}
+        result = Result(run.host, step.title, step.module, "unknown", values, place=step.place)
+        number = run.shared.play_number
+        run.shared.add_result(replace(result, position=step.position, play=number))
+        return False
+
+
 def _run_for_all(run: HostRun, step: Step, scope: Scope, action: str) -> None:
     """The first host's condition decides for all of them, like with Ansible."""
     run.wait_for_steps()
@@ -39,7 +56,7 @@ def _run_for_all(run: HostRun, step: Step, scope: Scope, action: str) -> None:
         holds = False
         try:
             # Ansible refreshes the inventory whatever `when` says
-            holds = action == "refresh_inventory" or step_traits.condition_holds(step, scope)
+            holds = action == "refresh_inventory" or _holds(run, step, scope)
             if holds:
                 _act(run, step, action)
         finally:

@@ -35,6 +35,12 @@ class ReservedNames:
         self._names: dict[int, tuple[Variables, tuple[str, ...]]] = {}
         self._hosts: dict[str, tuple[str, ...]] = {}
 
+    def of_plays(self, plays: Sequence[Play]) -> None:
+        """What can be told without a run."""
+        self.at_load(plays)
+        for play in plays:
+            self.of_play(PlayVariables(play, {}))
+
     def at_load(self, plays: Sequence[Play]) -> None:
         """ansible-core reads the variables of a play when it loads its roles, before any runs."""
         for play in plays:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import socket
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
@@ -49,7 +50,12 @@ class Use:
     target: Target
     opened: float
     until: float
-    channels: int = 0
+    peers: set[socket.socket] = field(default_factory=set)
+
+    @property
+    def commands(self) -> int:
+        """How many commands run a program over it; one that has ended may not have been seen to."""
+        return sum(not _has_hung_up(peer) for peer in self.peers)
 
     def shown(self) -> dict[str, Any]:
         target = self.target
@@ -58,7 +64,7 @@ class Use:
             "address": f"{target.user}@{target.address}:{target.port}",
             "via": target.via.name if target.via else "",
             "opened": round(self.opened),
-            "in_use": self.channels,
+            "in_use": self.commands,
             "seconds_left": round(max(0.0, self.until - time.monotonic())),
         }
 
@@ -91,7 +97,7 @@ class Holder:
     def _is_over(self) -> bool:
         now = time.monotonic()
         with self._lock:
-            over = [use for use in self._uses.values() if not use.channels and use.until <= now]
+            over = [use for use in self._uses.values() if use.until <= now and not use.commands]
             for use in over:
                 del self._uses[use.target]
             ended = not self._uses and now > self._ends
@@ -118,7 +124,7 @@ class Holder:
         target = target_from(request["target"])
         if request.get("agent"):  # the user's ssh agent may have another socket by now
             os.environ["SSH_AUTH_SOCK"] = str(request["agent"])
-        use = self._use(target, float(request["keep"]))
+        use = self._use(target, peer, float(request["keep"]))
         try:
             try:
                 channel = self._started(target, str(request["command"]))
@@ -130,16 +136,17 @@ class Holder:
             _relay(channel, peer)
         finally:
             with self._lock:
-                use.channels -= 1
-                use.until = self._ends = time.monotonic() + float(request["keep"])
+                use.peers.discard(peer)
+                if self._uses.get(target) is use:  # else it was closed meanwhile
+                    use.until = self._ends = time.monotonic() + float(request["keep"])
 
-    def _use(self, target: Target, keep: float) -> Use:
+    def _use(self, target: Target, peer: socket.socket, keep: float) -> Use:
         now = time.monotonic()
         with self._lock:
             use = self._uses.get(target)
             if use is None:
                 use = self._uses[target] = Use(target, time.time(), now + keep)
-            use.channels += 1
+            use.peers.add(peer)
             make_room(len(self._uses), MOST_CONNECTIONS)
             return use
 
@@ -161,13 +168,20 @@ class Holder:
     def _close_idle(self) -> list[dict[str, Any]]:
         """Close the connections that no command uses at this moment, and list them."""
         with self._lock:
-            idle = [use for use in self._uses.values() if not use.channels]
+            idle = [use for use in self._uses.values() if not use.commands]
+            shown = [use.shown() for use in idle]
             for use in idle:
                 del self._uses[use.target]
             self._ends = 0.0
         for use in idle:
             self._pool.drop(use.target)
-        return [use.shown() for use in idle]
+        return sorted(shown, key=itemgetter("host"))
+
+
+def _has_hung_up(peer: socket.socket) -> bool:
+    poll = select.poll()
+    poll.register(peer, 0)  # asks for nothing but the end of the other side
+    return bool(poll.poll(0))
 
 
 def _feed(peer: socket.socket, channel: SshChannel) -> None:

@@ -57,6 +57,23 @@ HEAD = "- hosts: all\n  tasks:\n"
         ("- hosts: all\n  gather_timeout: 3\n", 2, "facts are gathered without"),
         (HEAD + "    - include_vars: {file: x, hash_behaviour: mix}\n", 3, "cannot be 'mix'"),
         (HEAD + "    - meta: end_everything\n", 3, "cannot be 'end_everything'"),
+        (HEAD + "    - meta: end_role\n", 3, "Cannot execute 'end_role' from outside of a role"),
+        ("- hosts: all\n  handlers: [{meta: end_role}]\n", 2, "'end_role' from a handler"),
+        (
+            HEAD + "    - include_tasks: x.yaml\n      become: true\n",
+            4,
+            "'become' is not a valid attribute for a TaskInclude; name it under \"apply\"",
+        ),
+        (
+            HEAD + "    - include_role: {name: x}\n      until: done\n",
+            4,
+            "'until' is not a valid attribute for a IncludeRole",
+        ),
+        (
+            "- hosts: all\n  handlers:\n    - include_tasks: x.yaml\n      delegate_to: y\n",
+            4,
+            "'delegate_to' is not a valid attribute for a HandlerTaskInclude",
+        ),
         ("- hosts: all\n  roles: [nope]\n", 2, 'no role "nope"'),
         ("- hosts: all\n  strategy: fastest\n", 2, "strategy"),
         ("- hosts: all\n  serial: many\n", 2, "serial"),

@@ -29,6 +29,8 @@ from tests.support.until import until
 
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 LONG_SECONDS = 120
+# What a Job has to be before it has ended.
+BEFORE = {"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}
 
 
 @pytest.fixture(scope="module")
@@ -55,18 +57,23 @@ class Cluster(threading.Thread):
         name = self.job["metadata"]["name"]
         if self.ending == "Complete":
             self._build(name)
+        moment = "2026-01-01T00:00:00Z"
+        done = {"completionTime": moment} if self.ending == "Complete" else {}
         self.api.status(
             f"{JOBS}/{name}",
+            startTime=moment,
             conditions=[
                 {
-                    "type": self.ending,
+                    "type": kind,
                     "status": "True",
                     "reason": "Ended",
                     "message": "it has ended",
-                    "lastTransitionTime": "2026-01-01T00:00:00Z",
-                    "lastProbeTime": "2026-01-01T00:00:00Z",
+                    "lastTransitionTime": moment,
+                    "lastProbeTime": moment,
                 }
+                for kind in (BEFORE[self.ending], self.ending)
             ],
+            **done,
         )
 
     def _build(self, name: str) -> None:
