@@ -16,6 +16,8 @@ from playrunner.modules.host.package import Package
 from tests.support.host.performing import context, done, failure, undone
 
 LISTS = Path("/var/lib/apt/lists")
+# It has no manual page: with one, the index of all pages is made anew each time.
+SMALL = "libjs-inherits"
 needs_apt = pytest.mark.skipif(
     not shutil.which("apt-get") or not list(LISTS.glob("*_Packages*")),
     reason="needs apt with package lists",
@@ -23,46 +25,46 @@ needs_apt = pytest.mark.skipif(
 
 
 @pytest.fixture
-def hello() -> Iterator[str]:
+def small() -> Iterator[str]:
     """A package that is not installed, and can be."""
     if os.geteuid() != 0:
         pytest.skip("installing needs root")
-    if _apt_cache.installed(context(), ["hello"])["hello"]:
-        pytest.skip("hello is installed here already")
+    if _apt_cache.installed(context(), [SMALL])[SMALL]:
+        pytest.skip(f"{SMALL} is installed here already")
     if subprocess.run(
-        ["apt-get", "-qq", "-d", "-y", "install", "hello"], capture_output=True
+        ["apt-get", "-qq", "-d", "-y", "install", SMALL], capture_output=True
     ).returncode:
-        pytest.skip("hello cannot be downloaded here")
-    yield "hello"
-    subprocess.run(["apt-get", "-qq", "-y", "purge", "hello"], capture_output=True)
+        pytest.skip(f"{SMALL} cannot be downloaded here")
+    yield SMALL
+    subprocess.run(["apt-get", "-qq", "-y", "purge", SMALL], capture_output=True)
 
 
 @needs_apt
-def test_a_package_comes_and_goes(hello: str) -> None:
-    assert done(Apt(name=[hello]), check=True)["changed"]
-    assert _apt_cache.installed(context(), [hello])[hello] is None
-    result = done(Apt(name=[hello]))
-    assert result["changed"] and "Setting up hello" in result["stdout"]
-    version = _apt_cache.installed(context(), [hello])[hello]
-    for asked in (hello, f"{hello}={version}", f"{hello}=2*", f"{hello}>=1.0"):
+def test_a_package_comes_and_goes(small: str) -> None:
+    assert done(Apt(name=[small]), check=True)["changed"]
+    assert _apt_cache.installed(context(), [small])[small] is None
+    result = done(Apt(name=[small]))
+    assert result["changed"] and f"Setting up {small}" in result["stdout"]
+    version = _apt_cache.installed(context(), [small])[small]
+    for asked in (small, f"{small}={version}", f"{small}=2*", f"{small}>=1.0"):
         assert not done(Apt(name=[asked]))["changed"], asked
-    assert not done(Apt(name=[hello], state="latest"))["changed"]
-    assert not done(Package(name=[hello]))["changed"]
-    assert done(Apt(name=[hello], state="absent", purge=True), check=True)["changed"]
-    assert done(Package(name=[hello], state="absent"))["changed"]
-    assert not done(Apt(name=[hello], state="absent"))["changed"]
+    assert not done(Apt(name=[small], state="latest"))["changed"]
+    assert not done(Package(name=[small]))["changed"]
+    assert done(Apt(name=[small], state="absent", purge=True), check=True)["changed"]
+    assert done(Package(name=[small], state="absent"))["changed"]
+    assert not done(Apt(name=[small], state="absent"))["changed"]
 
 
 @needs_apt
-def test_an_installation_can_be_taken_back(hello: str) -> None:
-    undone(Apt(name=[hello]), done(Apt(name=[hello]))["diff"]["before"])
-    assert _apt_cache.installed(context(), [hello])[hello] is None
+def test_an_installation_can_be_taken_back(small: str) -> None:
+    undone(Apt(name=[small]), done(Apt(name=[small]))["diff"]["before"])
+    assert _apt_cache.installed(context(), [small])[small] is None
 
 
 @needs_apt
-def test_a_package_file_is_installed(hello: str, tmp_path: Path) -> None:
+def test_a_package_file_is_installed(small: str, tmp_path: Path) -> None:
     subprocess.run(
-        ["apt-get", "-qq", "download", hello], cwd=tmp_path, check=True, capture_output=True
+        ["apt-get", "-qq", "download", small], cwd=tmp_path, check=True, capture_output=True
     )
     file = str(next(tmp_path.glob("*.deb")))
     assert done(Apt(deb=file))["changed"] and not done(Apt(deb=file))["changed"]
