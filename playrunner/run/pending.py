@@ -21,10 +21,10 @@ from playrunner.run.control.conditions import (
 )
 from playrunner.run.control.controller_files import ControllerFiles
 from playrunner.run.control.failure_values import failure_values
+from playrunner.run.control.foreseen import later_values, unknown_facts
 from playrunner.run.control.handlers import Handlers
 from playrunner.run.control.registered_diff import with_registered_diff
 from playrunner.run.fact_names import FACT_LAYERS, filter_facts
-from playrunner.run.foreseen import later_values, unknown_facts
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.run_state import RunState
 from playrunner.ssh.dispatcher import AgentDispatcher

@@ -22,9 +22,9 @@ from playrunner.run.background import side_by_side
 from playrunner.run.batch import Batch
 from playrunner.run.control.conditions import satisfied
 from playrunner.run.control.failure_values import failure_values
+from playrunner.run.control.foreseen import unknown_facts
 from playrunner.run.control.loops import loop_items
 from playrunner.run.controller_step import ControllerSteps
-from playrunner.run.foreseen import unknown_facts
 from playrunner.run.host_request import HostRequests, delegate
 from playrunner.run.inflight import InFlightStep, LoopItem
 from playrunner.run.run_state import RunState
