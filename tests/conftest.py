@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.runner import Stage
 
@@ -13,6 +14,10 @@ if TYPE_CHECKING:  # imported by pytest below, which then explains failed assert
     from tests.support.sshd import NodeSet
 
 pytest_plugins = ["tests.support.sshd"]
+
+# How long an example takes is up to the machine and what else runs on it
+settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any")
 
 
 @pytest.fixture

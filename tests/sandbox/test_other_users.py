@@ -107,7 +107,7 @@ def listening(root: Path) -> list[tuple[str, int]]:
 def as_other_user(command: list[str], text: str = "") -> subprocess.CompletedProcess[str]:
     other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     return subprocess.run(
-        [*other, *command], input=text, capture_output=True, text=True, timeout=120, cwd="/"
+        [*other, *command], input=text, capture_output=True, text=True, timeout=300, cwd="/"
     )
 
 

@@ -43,11 +43,11 @@ def test_keys_of_a_session_hold_no_longer_than_it(aws: PretendAws, ask: str) -> 
         if ask == "assume_role"
         else {}
     )
-    made = getattr(mine, ask)(DurationSeconds=2, **role)["Credentials"]
+    made = getattr(mine, ask)(DurationSeconds=6, **role)["Credentials"]
     assert "EXAMPLE" not in made["AccessKeyId"] + made["SecretAccessKey"] + made["SessionToken"]
     session = client(aws, "sts", made["AccessKeyId"], made["SecretAccessKey"], made["SessionToken"])
-    eks = client(aws, "eks", made["AccessKeyId"], made["SecretAccessKey"], made["SessionToken"])
     session.get_caller_identity()
+    eks = client(aws, "eks", made["AccessKeyId"], made["SecretAccessKey"], made["SessionToken"])
     until(lambda: _code(session.get_caller_identity))
     assert (
         refused(session.get_caller_identity) == "ExpiredToken"

@@ -21,6 +21,12 @@ class Waiting(Holding):
         entries: list[dict[str, Any]] = self.site.invoke("train.queue", "--json").data["queue"]
         return entries
 
+    def told(self) -> str:
+        """What is written of all who wait, or did, for a test that fails."""
+        folder = self.site.state / "training" / "queue"
+        written = [path for path in sorted(folder.iterdir()) if path.suffix in (".json", ".log")]
+        return "\n".join(f"{path.name}: {path.read_text()}" for path in written)
+
     def names(self) -> list[str]:
         folder = self.site.state / "training" / "queue"
         states = [json.loads(path.read_text()) for path in folder.glob("*.json")]
@@ -56,7 +62,8 @@ def test_launches_wait_for_their_nodes_by_priority_and_order_and_outlive_who_typ
         what="the queue says what it waits for",
     )
     listed = waiting.queue()
-    assert [each["name"] for each in listed] == ["q-high", "q-low", "q-dropped"]
+    names = [each["name"] for each in listed]
+    assert names == ["q-high", "q-low", "q-dropped"], waiting.told()
     assert listed[1]["waits_for"] == "after q-high"
     unknown = site.invoke("train.queue", "--cancel", "q-lwo")
     assert unknown.code == 5 and 'did you mean "q-low"' in unknown.err, unknown.text
@@ -66,6 +73,7 @@ def test_launches_wait_for_their_nodes_by_priority_and_order_and_outlive_who_typ
     waiting.end("q-first")
     waiting.await_running("q-high")
     assert not site.folder("q-low").exists(), "both want the same nodes"
+    assert waiting.names() == ["q-low"], waiting.told()
     (low,) = waiting.queue()
     os.kill(low["pid"], signal.SIGKILL)
     until(lambda: not _alive(low["pid"]), seconds=30, what="its process is gone")
@@ -88,7 +96,7 @@ def test_whoever_waits_in_the_queue_sees_the_runs_end_or_its_refusal(
         *waiting.words("q-refused", "--queue", "--extra-vars", "train_python=/nowhere/python")
     )
     assert refused.code == 6 and "/nowhere/python cannot be run" in refused.err, refused.text
-    assert waiting.queue() == []
+    assert waiting.queue() == [], waiting.told()
 
 
 @pytest.mark.parametrize(
