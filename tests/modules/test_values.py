@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,12 @@ def classes_of(name: str) -> list[type]:
         for each in module_class(name).__mro__
         if issubclass(each, Module) and each is not Module
     ]
+
+
+@cache
+def assigned_by(cls: type) -> list[str]:
+    """Once for each class: many modules share one, and finding its source parses the whole file."""
+    return assignments(inspect.getsource(cls))
 
 
 def assignments(source: str) -> list[str]:
@@ -52,11 +59,7 @@ def _is_of_self(target: ast.expr) -> bool:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_module_keeps_anything_on_itself(name: str) -> None:
-    kept = {
-        each.__name__: found
-        for each in classes_of(name)
-        if (found := assignments(inspect.getsource(each)))
-    }
+    kept = {each.__name__: found for each in classes_of(name) if (found := assigned_by(each))}
     assert kept == {}, f"{Path(inspect.getfile(module_class(name))).name}: use ctx.memory"
 
 
