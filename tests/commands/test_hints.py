@@ -34,19 +34,25 @@ HINTS = {
 @pytest.mark.parametrize("typed", PROGRAMS)
 def test_a_hint_can_be_typed_as_it_is_printed(typed: str, tmp_path: Path) -> None:
     name = "invoke" if typed == "invoke" else "playrunner"
-    for words, hint in HINTS.items():
-        done = subprocess.run(
-            [*PROGRAMS[typed], *words.split()],
-            cwd=REPOSITORY,
-            env={**os.environ, "PLAYRUNNER_STATE_HOME": str(tmp_path), "NO_COLOR": "1"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
-        printed = done.stdout + done.stderr
-        assert hint.replace("PROGRAM", name) in printed, words
+    try:
+        for words, hint in HINTS.items():
+            assert hint.replace("PROGRAM", name) in _printed(typed, words, tmp_path), words
+    finally:
+        _printed(typed, "sandbox.down --yes", tmp_path)
+
+
+def _printed(typed: str, words: str, state: Path) -> str:
+    done = subprocess.run(
+        [*PROGRAMS[typed], *words.split()],
+        cwd=REPOSITORY,
+        env={**os.environ, "PLAYRUNNER_STATE_HOME": str(state), "NO_COLOR": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    return done.stdout + done.stderr
 
 
 def test_no_text_of_the_product_names_a_program_that_the_user_may_not_have() -> None:
