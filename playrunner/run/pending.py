@@ -186,7 +186,8 @@ class PendingSteps(Waiter):
                 del self._pending[step.register]
         self._store_facts(inflight)
         if unknown := unknown_facts(step, values):
-            self.memory.store(FACT_LAYERS[step.module], unknown, step.position)
+            memory = self.shared.run_vars.memory(inflight.facts_for or self.host)
+            memory.store(FACT_LAYERS[step.module], unknown, step.position)
             for name in unknown:
                 self.tentative.pop(name, None)
         status = status_of(values)

@@ -260,7 +260,8 @@ class StepStarter:
             return {**NOT_SURVEYED, "absent": True}
         if isinstance(error, NotYet) and self.shared.options.check:
             values = {"unknown": True, "changed": False, "msg": str(error)}
-            self.waiter.tentative.update(unknown_facts(step, values))
+            if not step.keywords.delegate_facts:
+                self.waiter.tentative.update(unknown_facts(step, values))
             return values
         if isinstance(error, RunRefused):
             if self.shared.refused is not None:  # it was shown once, and holds for all steps

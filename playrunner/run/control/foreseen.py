@@ -31,7 +31,7 @@ def unknown_facts(step: Step, values: dict[str, Any]) -> dict[str, Any]:
     """The variables that `set_fact` would have set; their earlier values would be guesses."""
     if step.module != "play.set_fact" or not values.get("unknown"):
         return {}
-    return dict.fromkeys(step.arguments, UNKNOWN)
+    return {name: UNKNOWN for name in step.arguments if name != "cacheable"}
 
 
 def _is_open(values: dict[str, Any]) -> bool:

@@ -40,7 +40,9 @@ def _holds(run: HostRun, step: Step, scope: Scope) -> bool:
     try:
         return step_traits.condition_holds(step, scope)
     except NotYet as error:
-        if not run.shared.options.check and not run.shared.survey:
+        if run.shared.survey:
+            return False
+        if not run.shared.options.check:
             raise
         values = {"unknown": True, "changed": False, "msg": str(error)}
         result = Result(run.host, step.title, step.module, "unknown", values, place=step.place)
