@@ -10,6 +10,7 @@ import pytest
 
 from playrunner.training.kube.rights_command import given
 from tests.support.kube.addon_stage import AddonStage
+from tests.support.kube.definitions import SUSPENDING, minor_version
 from tests.support.kube.service_account import as_account, forget_account
 from tests.support.until import until
 
@@ -24,6 +25,12 @@ def _job(name: str, cpu: str) -> dict[str, Any]:
         "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "training"}},
         "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [box]}}},
     }
+
+
+@pytest.fixture(autouse=True)
+def _server_with_suspended_jobs(stage: AddonStage) -> None:
+    if minor_version(stage) < SUSPENDING:
+        pytest.skip(f"kueue suspends Jobs, which there are since 1.{SUSPENDING}")
 
 
 @pytest.fixture

@@ -43,6 +43,9 @@ def ours(role: str) -> dict[str, Any]:
     return next(dict(body) for body in bodies if body and body["metadata"]["name"] == KINDS[role])
 
 
+SUSPENDING = 21  # the minor version since which there are suspended Jobs
+
+
 def minor_version(stage: AddonStage) -> int:
     return int("".join(filter(str.isdigit, stage.api.call("GET", "/version")["minor"])))
 
