@@ -86,7 +86,9 @@ class Case:
         words += [f"{name}={value}" for name, value in self.environment.items()]
         found = hashlib.sha256("\0".join(words).encode())
         for path in sorted(self.folder.rglob("*")):
-            if path.name != "options.yaml" and (path.is_file() or path.is_symlink()):
+            if "__pycache__" in path.parts or path.name == "options.yaml":
+                continue
+            if path.is_file() or path.is_symlink():
                 content = str(path.readlink()).encode() if path.is_symlink() else path.read_bytes()
                 executable = b"x" if path.stat().st_mode & 0o100 else b"-"
                 found.update(
