@@ -98,6 +98,7 @@ def test_gcloud_sees_disks_and_repositories(gcp: PretendGcp) -> None:
     until(lambda: gcp.everything().get("repository"))
     (repository,) = gcp.gcloud("artifacts", "repositories", "list", "--location", "us-central1")
     assert repository["name"].endswith("/repositories/images")
+    assert gcp.gcloud("artifacts", "repositories", "list") == [repository]  # of all locations
 
 
 def test_googles_python_clients_read_it(gcp: PretendGcp) -> None:

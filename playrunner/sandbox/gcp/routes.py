@@ -215,12 +215,15 @@ def _others(entrance: Entrance) -> list[Route]:
             "dockerimages.list",
             repositories.list_images,
         ),
-        _route(
-            "GET",
-            "/v1/projects/{project}/locations",
-            registry,
-            "locations.list",
-            repositories.list_locations,
+        *(
+            _route(
+                "GET",
+                f"/{version}/projects/{{project}}/locations",
+                registry,
+                "locations.list",
+                repositories.list_locations,
+            )
+            for version in ("v1", "v1beta2")  # gcloud asks for the latter
         ),
         _route("GET", "/v1/projects/{project}/services", usage, "services.list", services.listing),
         _route(
