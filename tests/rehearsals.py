@@ -20,12 +20,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from playrunner.sandbox.kube.process.shared_claim import NAME as CLAIM
 from playrunner.training.rehearsal.stories import STORIES, Story, story_of
 
 ROOT = Path(__file__).parents[1]
 PATIENCE_SECONDS = 3600.0
 # What a story makes in a cluster, and what none has of itself.
 KINDS = "pods,jobs,pvc,pv,storageclasses,crd,secrets,configmaps"
+# The claim that the sandbox's cluster has of itself, and its volume.
+OF_THE_SANDBOX = {f"{kind} {CLAIM}" for kind in ("PersistentVolumeClaim", "PersistentVolume")}
 # A question for the aws CLI, and how many of these an account has of itself.
 AWS = {
     "resourcegroupstaggingapi get-resources": 0,
@@ -145,7 +148,8 @@ def _in_cluster(kubeconfig: Path) -> list[str]:
     listed = _asked(
         ["kubectl", "--kubeconfig", str(kubeconfig), "get", KINDS, "--all-namespaces", "-o", "json"]
     )
-    return [f"{one['kind']} {one['metadata']['name']}" for one in listed["items"]]
+    found = [f"{one['kind']} {one['metadata']['name']}" for one in listed["items"]]
+    return [each for each in found if each not in OF_THE_SANDBOX]
 
 
 def _in_aws(program: str, record: dict[str, str]) -> list[str]:
