@@ -63,3 +63,19 @@ def test_nodes_get_all_that_a_machine_gets_which_trains_by_itself() -> None:
     role = yaml.safe_load((ROOT / "roles/training/defaults/main.yaml").read_text())
     missing = set(project["optional-dependencies"]["train"]) - set(role["train_packages"])
     assert not missing, "train.prepare leaves these out"
+
+
+def test_a_switch_given_as_text_is_read_as_one() -> None:
+    """`--extra-vars efa_proof=false` gives text, which holds in any condition; what is passed to a
+    module's argument as it is, the module reads."""
+    switches = [name for name, value in _defaults().items() if isinstance(value, bool)]
+    used = re.compile(rf"\b({'|'.join(switches)})\b(?!\s*(?::|\|\s*bool\b))")
+    passed = re.compile(r'"\{\{ \w+ \}\}"')
+    files = [*(ROOT / "roles").rglob("*.yaml"), *(ROOT / "manifests").rglob("*.j2")]
+    found = [
+        f"{file.relative_to(ROOT)}:{number}: {line.strip()}"
+        for file in files
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        if not line.lstrip().startswith("#") and used.search(passed.sub("", line))
+    ]
+    assert len(switches) > 30 and found == []

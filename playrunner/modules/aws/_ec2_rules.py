@@ -44,7 +44,8 @@ def complaint(given: Iterable[Any], incoming: bool) -> str | None:
                 return f'ports cannot be "{text}"; write 22, 1018-1023 or a list of them'
         if _protocol(rule) in ("tcp", "udp") and _ports(rule) == ["all"] and "ports" not in rule:
             return f"the rule {dict(rule)} needs ports; `protocol: all` is for all traffic"
-        if incoming and not rule.get("open_to_world") and _lets_the_world_log_in(rule):
+        # The text "false" must not open it
+        if incoming and rule.get("open_to_world") is not True and _lets_the_world_log_in(rule):
             return (
                 "a rule opens SSH to the whole internet; name the addresses that need it,"
                 " or say `open_to_world: true` in the rule"

@@ -117,6 +117,7 @@ def test_a_killed_run_is_finished(stage: AwsStage) -> None:
 def test_ssh_is_not_opened_to_the_world_by_accident(rule: dict[str, Any]) -> None:
     assert "opens SSH to the whole internet" in str(complaint([rule], incoming=True))
     assert complaint([{**rule, "open_to_world": True}], incoming=True) is None
+    assert complaint([{**rule, "open_to_world": "false"}], incoming=True) is not None
     assert complaint([rule], incoming=False) is None
 
 
