@@ -16,6 +16,8 @@ CLUSTER := tests/kube $(wildcard tests/sandbox/kube/test_controllers*.py tests/s
 APART := tests/trainer tests/launch/end_to_end tests/page tests/fuzz tests/differential $(CLOUD) $(IMAGES) $(CLUSTER)
 COVERED ?= $(addprefix --ignore ,$(APART))
 FUZZ_INPUTS ?= 20000
+# Test processes of make test: one more than cores, since tests wait for what they start.
+JOBS ?= 3
 export FUZZ_SEED SOAK_MINUTES SOAK_SEED SOAK_TURNS
 # Where it is set, every process would compile the tests and the trainer once more.
 unexport PYTHONDONTWRITEBYTECODE
@@ -30,7 +32,7 @@ quickstart: $(TRAINS) packages  ## set up, and train GPT-2 with DeepSpeed ZeRO-1
 	$(RUN) invoke train.launch --profile gpt2-micro-smoke --nodes 2 --launcher deepspeed --set train.strategy.name=deepspeed
 
 test: $(READY) packages  ## everything that is quick
-	$(RUN) pytest -n 2 $(addprefix --ignore ,$(APART))
+	$(RUN) pytest -n $(JOBS) $(addprefix --ignore ,$(APART))
 
 test-coverage: export COVERAGE_FILE := $(CURDIR)/.coverage
 test-coverage: $(READY) packages  ## the lines that the quick tests run, in the processes they start as well; COVERED=tests/engine takes some

@@ -113,7 +113,10 @@ def test_an_idle_connection_sleeps_until_its_keep_alive_is_due(nodes: NodeSet) -
 
 
 def test_hosts_that_meet_at_every_step_cost_the_same_each_however_many_they_are() -> None:
-    few, many = _cpu_of_meetings(50, steps=40), _cpu_of_meetings(1000, steps=2)
+    few, many = (
+        min(_cpu_of_meetings(hosts, steps) for _ in range(3))
+        for hosts, steps in ((50, 40), (1000, 2))
+    )
     assert many < 10 * few  # as many meetings; it was 30 times when each looked at all
 
 
