@@ -42,6 +42,7 @@ BRIEF = words("""
     train.checkpoint.at_start=false
 """)
 BRIEF_WARMUP = 12
+LARGE, LARGE_WARMUP = words("train.steps=12 train.log.every=2"), 6
 OURS_LLAMA = OURS + words(
     """
     train.log.every=10 train.batch_size={batch} train.device_batch_size={batch}
@@ -115,15 +116,26 @@ def ours_without_biases(settings: list[str]) -> dict[str, Any]:
     ) | {"flops_per_token": flops_per_token(124_337_664, 12, 768, LENGTH)}
 
 
-def ours_llama(settings: list[str]) -> dict[str, Any]:
+def ours_llama(settings: list[str], warmup: int = WARMUP) -> dict[str, Any]:
     count = 2 * LLAMA["vocab"] * LLAMA["width"] + LLAMA["layers"] * (
         4 * LLAMA["width"] ** 2 + 3 * LLAMA["width"] * LLAMA["mlp"]
     )
-    return _ours(
-        "llama2-7b", [*OURS_LLAMA, *settings], LLAMA["length"], LLAMA["vocab"], LLAMA["batch"]
-    ) | {
+    chosen = [*OURS_LLAMA, *settings]
+    found = _ours("llama2-7b", chosen, LLAMA["length"], LLAMA["vocab"], LLAMA["batch"], warmup)
+    return found | {
         "flops_per_token": flops_per_token(count, LLAMA["layers"], LLAMA["width"], LLAMA["length"])
     }
+
+
+def large_llama_row(*extra: str) -> Any:
+    """Eight times the batch in one piece, which memory does not hold without recomputing."""
+
+    def row(settings: list[str]) -> dict[str, Any]:
+        size = 8 * LLAMA["batch"]
+        large = [*LARGE, f"train.batch_size={size}", f"train.device_batch_size={size}"]
+        return ours_llama([*large, *extra, *settings], LARGE_WARMUP)
+
+    return row
 
 
 def profile_row(*extra: str) -> Any:
@@ -235,15 +247,26 @@ ROWS = {
     "gpt2-small, ZeRO-3": profile_row("train.strategy.zero_stage=3"),
     "gpt2-small, fast off": profile_row("train.fast=off"),
     "documents, padded": documents_row("train.data.packing=off"),
-    "documents, packed": documents_row(),
-    "documents, packed, no dropout": documents_row("train.model.dropout=0.0"),
-    "documents, packed, fsdp": documents_row("train.strategy.name=fsdp"),
-    "documents, packed, ZeRO-1": documents_row("train.strategy.name=deepspeed"),
+    "documents, packed": documents_row("train.data.packing=on"),
+    "documents, packed, no dropout": documents_row(
+        "train.data.packing=on", "train.model.dropout=0.0"
+    ),
+    "documents, packed, fsdp": documents_row("train.data.packing=on", "train.strategy.name=fsdp"),
+    "documents, packed, ZeRO-1": documents_row(
+        "train.data.packing=on", "train.strategy.name=deepspeed"
+    ),
     "fast path against fp32": correctness,
     "HF Llama, compiled": hf_llama,
     "HF Llama, Liger": lambda settings: hf_llama(settings, liger=True),
     "ours, Llama": ours_llama,
     "ours, Llama, fp8": lambda settings: ours_llama(["train.precision=fp8", *settings]),
+    "ours, large Llama": large_llama_row("train.strategy.activation_checkpointing=auto"),
+    "ours, large Llama, all recomputed": large_llama_row(
+        "train.strategy.activation_checkpointing=true"
+    ),
+    "ours, large Llama, offloaded": large_llama_row(
+        "train.strategy.activation_checkpointing=true", "train.strategy.activation_offload=true"
+    ),
     "fp8 against bf16": float8_curve,
 }
 

@@ -109,8 +109,8 @@ class Data:
     # One token stream cut to length, or one text per row, padded
     layout: Literal["packed", "documents"] = "packed"
     group_by_size: bool = False  # documents of like length share a batch, so little is padding
-    # Documents of gpt2 and llama: several share a row, so next to nothing is padding; same loss
-    packing: Literal["on", "off"] = "off"
+    # Documents of gpt2 and llama share rows: next to no padding, the same loss. auto: on a GPU
+    packing: Literal["auto", "on", "off"] = "auto"
     shuffle: bool = True  # off keeps file order
     # Streams: rows held in memory and shuffled among one another; resuming reads that many again
     shuffle_rows: int = 1024

@@ -72,6 +72,7 @@ def decided(train: Train, world_size: int, chip: Chip) -> tuple[Train, list[Deci
     if chip.kind == "cpu" or train.fast.mode == "off" or train.strategy.name == "neuron":
         return replace(train, fast=_plain(train.fast), strategy=as_asked(train.strategy)), made
     train = _with_precision(train, world_size, chip, made)
+    train = _with_packing(train, made)
     if train.strategy.name == "deepspeed" and train.strategy.zero_stage == 2 and world_size == 1:
         reason = "one process holds all gradients anyway; stage 2 would copy them at each backward"
         made.append(Decision("train.strategy.zero_stage", 1, reason))
@@ -138,6 +139,17 @@ def _with_precision(train: Train, world_size: int, chip: Chip, made: list[Decisi
     )
     made.append(Decision("train.precision", wanted, reason))
     return replace(train, precision=wanted)
+
+
+def _with_packing(train: Train, made: list[Decision]) -> Train:
+    data = train.data
+    if data.packing != "auto" or data.layout != "documents" or data.stream:
+        return train
+    if train.model.kind not in _LANGUAGE_MODELS:
+        return train
+    reason = "documents share rows, so next to nothing is padding; the loss is the same"
+    made.append(Decision("train.data.packing", "on", reason))
+    return replace(train, data=replace(data, packing="on"))
 
 
 def _with_float8(train: Train, chip: Chip, made: list[Decision]) -> Train:

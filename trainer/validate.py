@@ -148,6 +148,11 @@ def _check_strategy(train: Train) -> None:
             f"precision bf16-master is for optimizer adamw, not {train.optimizer.name}: use bf16"
             " with it"
         )
+    if strategy.activation_offload and strategy.activation_checkpointing is False:
+        raise BadInput(
+            "strategy.activation_offload keeps the inputs of recomputed blocks, and"
+            " strategy.activation_checkpointing false recomputes none; set it to true"
+        )
     if strategy.name == "deepspeed":
         _check_deepspeed(train)
     if train.precision == "fp16" and strategy.name == "fsdp" and train.fast.precision != "auto":
@@ -166,6 +171,8 @@ def _check_packing(train: Train) -> None:
         )
     if train.model.kind not in ("gpt2", "llama"):
         raise BadInput(f"data.packing on is for gpt2 and llama, not {train.model.kind}")
+    if train.data.stream:
+        raise BadInput("data.packing on needs rows that can be looked up; set data.stream=false")
     if train.strategy.name == "neuron":
         raise BadInput("data.packing on is for ddp, fsdp and deepspeed, not neuron")
 

@@ -14,6 +14,7 @@ from trainer.config import Train
 from trainer.errors import BadInput
 from trainer.fast import Chip, chip_of, decided, line
 from trainer.profile import read_profile
+from trainer.validate import packs
 
 H200 = Chip("cuda", "NVIDIA H200", True, 140 << 30, True)
 T4 = Chip("cuda", "Tesla T4", False, 15 << 30, True)
@@ -48,6 +49,16 @@ def test_a_gpu_gets_the_fast_path_and_the_recipe_stays() -> None:
     for kept in ("model", "batch_size", "optimizer", "schedule", "data", "seed", "steps"):
         assert getattr(found, kept) == getattr(given, kept)
     assert line(decisions, H200).startswith("fast on NVIDIA H200: precision=bf16-master,")
+
+
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp", "deepspeed"])
+def test_documents_share_rows_on_a_gpu(strategy: str) -> None:
+    settings = (f"train.strategy.name={strategy}", "train.data.layout=documents")
+    assert packs(on(H200, "gpt2-small", *settings))
+    assert not packs(on(H200, "gpt2-small", *settings, "train.data.packing=off"))
+    assert not packs(on(H200, "gpt2-small", *settings, "train.data.stream=true"))
+    assert not packs(on(Chip(), "gpt2-small", *settings))
+    assert not packs(on(H200, "gpt2-small", settings[0]))
 
 
 @pytest.mark.parametrize(

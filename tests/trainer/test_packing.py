@@ -196,10 +196,16 @@ def test_the_origin_of_a_micro_batch_is_its_first_document() -> None:
     loader.close()
 
 
-def test_packing_is_for_those_who_ask() -> None:
+def test_on_a_cpu_packing_is_for_those_who_ask() -> None:
     loader = open_loader(*_opened(read_profile("gpt2-elastic-smoke", []).train))
     assert type(loader) is Loader
     loader.close()
+
+
+def test_a_stream_has_no_documents_to_lay_out() -> None:
+    asked = ["train.data.packing=on", "train.data.stream=true"]
+    with pytest.raises(BadInput, match="packing on needs rows that can be looked up"):
+        check(read_profile("gpt2-elastic-smoke", asked), 1)
 
 
 def _opened(train: Train) -> tuple[Any, ...]:
