@@ -54,6 +54,7 @@ class Graph:
         self.groups: dict[str, Group] = {}
         self.hosts: dict[str, HostEntry] = {}
         self.version = 0
+        self.added: list[tuple[str, tuple[Any, ...]]] = []  # by a run: method and arguments
         self.add_group("all")
         self.add_group("ungrouped")
         self.add_child("all", "ungrouped", Place(""))

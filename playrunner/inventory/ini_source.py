@@ -166,7 +166,11 @@ def literal(written: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A literal that YAML could also hold; ValueError for any other."""
+    """A literal that YAML could also hold, or the text of one that it could not."""
+    if isinstance(value, bytes):
+        return value.decode()
+    if value is ... or isinstance(value, complex):
+        return "..." if value is ... else str(value)
     if isinstance(value, (tuple, set, list)):
         return [_plain(each) for each in value]
     if isinstance(value, dict):

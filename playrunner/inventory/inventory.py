@@ -148,9 +148,15 @@ class Inventory:
             self._graph.groups["all"].blocks.insert(0, values)
             self._graph.version += 1
 
+    def add_again(self, earlier: Inventory) -> None:
+        """Add what a run added to an earlier reading of the same sources."""
+        for method, arguments in earlier._graph.added:
+            getattr(self, method)(*arguments)
+
     def add_host(self, name: str, groups: Sequence[str], variables: Mapping[str, Any]) -> None:
         """Add a host during a run, or more groups and variables to an existing one."""
         with self._lock:
+            self._graph.added.append(("add_host", (name, groups, variables)))
             source = Place("add_host")
             self._graph.add_host(name, None, source)
             for group in groups:
@@ -160,6 +166,7 @@ class Inventory:
     def add_to_group(self, host: str, group: str, parents: Sequence[str] = ("all",)) -> None:
         """Put a host into a group during a run; the group is created if it does not exist."""
         with self._lock:
+            self._graph.added.append(("add_to_group", (host, group, parents)))
             place = Place("group_by")
             self._graph.add_host(host, group, place)
             for parent in parents:

@@ -166,6 +166,10 @@ def _limit_parts(inventory: Inventory, limit: str) -> list[tuple[str, Place | No
             parts += [(part, None) for part in _split(inventory, text)]
             continue
         file = Path(text[1:])
+        if not file.exists():
+            raise BadInput(f"Unable to find limit file {file}")
+        if file.is_dir():
+            raise BadInput(f'Limit starting with "@" must be a file, not a directory: {file}')
         for number, line in enumerate(read_text(file).splitlines(), start=1):
             if line.strip() and not line.strip().startswith("#"):
                 parts += [(part, Place(str(file), number)) for part in _split(inventory, line)]

@@ -10,7 +10,7 @@ from playrunner.errors import BadInput, Place
 from playrunner.inventory.graph import Graph
 from playrunner.inventory.ini_source import add_ini
 from playrunner.inventory.plugin_sources import SourceContext
-from playrunner.inventory.ranges import split_port
+from playrunner.inventory.ranges import expand
 from playrunner.inventory.script_source import NotAProgram, add_script, starts_with_shebang
 from playrunner.inventory.toml_source import add_toml
 from playrunner.inventory.value import Value
@@ -78,10 +78,11 @@ def _entries(folder: Path) -> list[Path]:
 def _add_list(text: str, graph: Graph) -> None:
     place = Place("command line")
     for written in filter(None, (part.strip() for part in text.split(","))):
-        name, port = split_port(written)
-        graph.add_host(name, "ungrouped", place)
-        if port is not None:
-            graph.set_host_values(name, {"ansible_port": Value(port, place, f"host {name}")})
+        names, port = expand(written, place)
+        for name in names:
+            graph.add_host(name, "ungrouped", place)
+            if port is not None:
+                graph.set_host_values(name, {"ansible_port": Value(port, place, f"host {name}")})
 
 
 def _add_file(path: Path, graph: Graph, context: SourceContext) -> None:

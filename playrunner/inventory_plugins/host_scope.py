@@ -49,10 +49,13 @@ class HostScope:
         """Nothing runs while an inventory is read."""
 
     def find(self, path: str, folder: str) -> Path:
-        for candidate in (self.folder / path, self.folder / folder / path):
-            if os.path.exists(candidate):
-                return candidate
+        for place in self.search_path(folder):
+            if os.path.exists(place / path):
+                return place / path
         raise BadInput(f'there is no file "{path}" in {self.folder}')
+
+    def search_path(self, folder: str) -> list[Path]:
+        return [self.folder, self.folder / folder]
 
     def traced(self) -> TracedHostScope:
         return TracedHostScope(self.variables, self.folder, self.own_names)

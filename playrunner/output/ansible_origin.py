@@ -16,8 +16,8 @@ CUT = "..."
 _WITH_COLUMNS = (".yml", ".yaml", ".json")  # its reader of INI files knows no columns
 
 
-def shown_origin(place: Place, word: str) -> str:
-    """The lines that follow a message about a word."""
+def shown_origin(place: Place, word: str = "") -> str:
+    """The lines that follow a message about a word, or about what begins in the line."""
     if place.file.startswith("<") or not place.file:  # no file: the command line
         return f"Origin: {place.file or '<unknown>'}\n\n{word}\n"
     file = os.path.abspath(place.file)
@@ -36,6 +36,8 @@ def shown_origin(place: Place, word: str) -> str:
 
 
 def _column(line: str, word: str) -> int:
+    if not word:
+        return len(line) - len(line.lstrip(" -")) + 1
     found = re.search(rf"[\"']?(?<!\w){re.escape(word)}(?!\w)", line)
     return found.start() + 1 if found else 1
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from playrunner.errors import Place
@@ -24,6 +24,7 @@ COLUMNS = 79
 HIDDEN = (
     "the output has been hidden due to the fact that 'no_log: true' was specified for this result"
 )
+HIDDEN_ITEM = "(censored due to no_log)"
 COUNTS = ("ok", "changed", "unreachable", "failed", "skipped", "rescued", "ignored")
 _WORDS = {"ok": "ok", "changed": "changed", "skipped": "skipping", "unknown": "skipping"}
 _INCLUDES = ("play.include_tasks", "play.include_role")
@@ -34,9 +35,15 @@ _OF_ACTIONS = ("play.fail", "play.assert")
 class AnsibleReport(Report):
     """What ansible-playbook would have printed of the run."""
 
-    def __init__(self, options: Options, terminal: Terminal | None = None) -> None:
+    def __init__(
+        self,
+        options: Options,
+        terminal: Terminal | None = None,
+        playbooks: Sequence[tuple[str, Sequence[Play]]] = (),
+    ) -> None:
         super().__init__(options, terminal)
         self.silent = False
+        self._playbooks = [each for each in playbooks if each[1]]  # not yet begun
         self.recap = Recap()
         self._banner: object = None
 
@@ -44,9 +51,16 @@ class AnsibleReport(Report):
         self.flush()
         self._banner = None
         self._order = {host: number for number, host in enumerate(hosts)}
+        if self._playbooks and play is self._playbooks[0][1][0]:
+            self._print_playbook(*self._playbooks.pop(0))
         self._print_banner(f"PLAY [{play.name}]")
         if not hosts:
             self.terminal.line(Painted("skipping: no hosts matched", "skipped"))
+
+    def add_meta(self, result: Result) -> None:
+        with self._lock:
+            order = self._order.get(result.host, 0)
+            self._held.append(((result.play, result.position, order, len(self.results)), result))
 
     def output(self, host: str, text: str) -> None:
         """Ansible shows nothing of a step that is still running."""
@@ -76,6 +90,11 @@ class AnsibleReport(Report):
         self.terminal.live("")
         print_ansible_error(error)
 
+    def _print_playbook(self, name: str, plays: Sequence[Play]) -> None:
+        if self.options.verbose > 1:
+            self._print_banner(f"PLAYBOOK: {os.path.basename(name)}")
+            self.terminal.line(f"{len(plays)} plays in {name}")
+
     def _print_banner(self, text: str) -> None:
         stars = "*" * max(3, COLUMNS - len(text))
         self.terminal.line("")
@@ -96,7 +115,18 @@ class AnsibleReport(Report):
             if self.options.verbose > 1:
                 self.terminal.line(f"task path: {os.path.abspath(str(result.place))}")
 
+    def _print_meta(self, result: Result) -> None:
+        self._banner = None  # each host has its own
+        self._print_step(result)
+        if self.options.verbose > 1:
+            self.terminal.line(f"META: {result.values.get('skip_reason') or result.message}")
+        if result.status == "skipped":
+            self._print_line(result, result.status, result.values, None)
+
     def _print_result(self, result: Result) -> None:
+        if result.module == "play.meta" and result.status in ("ok", "skipped"):
+            self._print_meta(result)
+            return
         self._print_step(result)
         for state in result.polls:
             self.terminal.line(Painted(_poll_line(result.host, state), "skipped"))
@@ -135,7 +165,7 @@ class AnsibleReport(Report):
         elsewhere = result.delegated_to not in ("", result.host)
         arrow = f" -> {result.delegated_to}" if elsewhere else ""
         host = f"[{result.host}{arrow}]"
-        label = f"(item={HIDDEN if values is CENSORED else item.label})" if item else ""
+        label = f"(item={HIDDEN_ITEM if values is CENSORED else item.label})" if item else ""
         if status in ("failed", "unreachable"):
             self._print_failed(result, status, values, f"{host} {label}" if item else f"{host}:")
             return
@@ -149,13 +179,8 @@ class AnsibleReport(Report):
     def _print_failed(
         self, result: Result, status: str, values: Mapping[str, Any], host: str
     ) -> None:
-        message = "" if "censored" in values else str(values.get("msg", ""))
-        kind = "Action" if result.module in _OF_ACTIONS else "Module"
-        prefix = "" if message.startswith("Task failed") else f"Task failed: {kind} failed: "
-        self.terminal.line(Painted(f"[ERROR]: {prefix}{message}", "failed"))
-        if str(result.place):
-            self.terminal.line(f"Origin: {os.path.abspath(str(result.place))}")
-        self.terminal.line("")
+        if "censored" not in values:
+            self._print_cause(result, str(values.get("msg", "")))
         dumped = self._dumped(result, values)
         if status == "unreachable":
             text = f"fatal: {host} UNREACHABLE! => {dumped}"
@@ -164,6 +189,15 @@ class AnsibleReport(Report):
         else:
             text = f"failed: {host} => {dumped}"
         self.terminal.line(Painted(text, status))
+
+    def _print_cause(self, result: Result, message: str) -> None:
+        kind = "Action" if result.module in _OF_ACTIONS else "Module"
+        prefix = "" if message.startswith("Task failed") else f"Task failed: {kind} failed: "
+        self.terminal.line(Painted(f"[ERROR]: {prefix}{message}", "failed"))
+        if result.place.file:
+            for line in shown_origin(result.place).splitlines():
+                self.terminal.line(line)
+        self.terminal.line("")
 
     def _is_verbose(self, result: Result, status: str) -> bool:
         always = result.module in _ALWAYS_SHOWN and status == "ok"
@@ -174,6 +208,8 @@ class AnsibleReport(Report):
         if "censored" in values:
             values = {"censored": HIDDEN, "changed": bool(values.get("changed"))}
         left_out = {"diff", "exception", "warnings", "deprecations", "failed"}
+        if result.module == "play.meta":
+            left_out.add("skipped")
         if result.module == "play.debug" and not values.get("failed"):
             left_out |= {"changed", "skipped", "item", "ansible_loop_var", "ansible_loop"}
         shown = {
@@ -203,6 +239,6 @@ def print_ansible_error(error: Exception) -> None:
     message = getattr(error, "message", str(error))
     place = getattr(error, "place", None)
     sys.stderr.write(f"[ERROR]: {message}\n")
-    if place and str(place):
-        sys.stderr.write(f"Origin: {os.path.abspath(str(place))}\n")
+    if place and place.file:
+        sys.stderr.write(shown_origin(place))
     sys.stderr.flush()

@@ -75,6 +75,9 @@ class Report:
             key = (result.play, result.position, order, len(self.results))
             self._held.append((key, result))
 
+    def add_meta(self, result: Result) -> None:
+        """A step of the run itself, which is no result."""
+
     def add_warning(self, warned: Warned) -> None:
         """A warning in the place of its step, before the results or with one of them."""
         with self._lock:
@@ -190,13 +193,9 @@ class Report:
             return
         label = f" (item={item.label[:80]})" if item else ""
         arrow = f" -> {result.delegated_to}" if result.delegated_to else ""
-        note = (
-            " (ignored)"
-            if result.ignored and status == "failed"
-            else " (rescued)"
-            if result.rescued
-            else ""
-        )
+        note = " (rescued)" if result.rescued else ""
+        if result.ignored and status == "failed":
+            note = " (ignored)"
         seconds = f"  {result.seconds:.2f}s" if result.seconds >= 0.01 and not item else ""
         text = in_one_line(f" {result.host}{arrow}  {result.step}{label}{note}")
         self.terminal.line(Painted(f"{status:<11}", status), text, Painted(seconds, "dim"))

@@ -17,6 +17,7 @@ from playrunner.text.documents import parse_json
 from playrunner.text.written import is_template
 
 _REQUIRED = object()
+_INCLUDES = tuple(f"playrunner.modules.play.{verb}_" for verb in ("import", "include"))
 _YES = frozenset({"yes", "on", "1", "true", "t", "y"})
 _NO = frozenset({"no", "off", "0", "false", "f", "n", ""})
 
@@ -79,11 +80,11 @@ def checked_names(
                 name, [*by_name, *module.aliases], f"it takes {', '.join(sorted(by_name))}", 0.5
             )
             kind = FormerArgument if name in module.former else BadArgument
-            raise kind(
-                f'{label} has no argument "{name}"{hint}',
-                _line_of(values, name, place),
-                _unsupported(module, values),
-            )
+            unsupported = _unsupported(module, values)
+            text = f'{label} has no argument "{name}"'
+            if module.__module__.startswith(_INCLUDES):
+                text = unsupported
+            raise kind(f"{text}{hint}", _line_of(values, name, place), unsupported)
         result[target] = value
     missing = [name for name in required(module) if name not in result]
     if missing:

@@ -93,6 +93,8 @@ _CONDITIONS = ("when", "until", "changed_when", "failed_when")
 def refuse_unknown(entry: Located, keywords: frozenset[str], what: str) -> None:
     """Complain about the first word that is not a keyword here."""
     for word in entry:
+        if asks_for_no_debugger(word, entry[word]):
+            continue
         if word in REFUSED:
             raise BadInput(f'"{word}" is not supported: {REFUSED[word]}', entry.place(word))
         if word not in keywords and not str(word).startswith("with_"):
@@ -103,10 +105,16 @@ def refuse_unknown(entry: Located, keywords: frozenset[str], what: str) -> None:
             )
 
 
+def asks_for_no_debugger(word: str, value: Any) -> bool:
+    return word == "debugger" and value in (None, "never")
+
+
 def refuse_at_include(task: Located, word: str, handlers: bool) -> None:
     """Complain about the first keyword that an include does not take."""
     known = {word, *INCLUDE, *(("listen",) if handlers else ())}
     for keyword in task:
+        if asks_for_no_debugger(keyword, task[keyword]):
+            continue
         if keyword not in known and not str(keyword).startswith("with_"):
             kind = "IncludeRole" if "role" in word else "TaskInclude"
             kind = f"Handler{kind}" if handlers and kind == "TaskInclude" else kind

@@ -52,11 +52,13 @@ class LoadScope:
 
     def find(self, path: str, folder: str) -> Path:
         wanted = os.path.expanduser(path)
-        for base in self._folders:
-            for candidate in (base / folder / wanted, base / wanted):
-                if os.path.exists(candidate):
-                    return candidate
+        for place in self.search_path(folder):
+            if os.path.exists(place / wanted):
+                return place / wanted
         raise BadInput(f'there is no file "{path}"')
+
+    def search_path(self, folder: str) -> list[Path]:
+        return [place for base in self._folders for place in (base / folder, base)]
 
     def traced(self) -> LoadScope:
         return self

@@ -24,11 +24,15 @@ from playrunner.text.layered import Layered
 from playrunner.text.written import is_template
 from playrunner.variables.templating import default_templar
 
-_IMPORT_KEYWORDS = frozenset(
-    {"import_playbook", "ansible.builtin.import_playbook", "name", "vars", "tags", "when"}
+IMPORT_PLAYBOOK = tuple(
+    f"{prefix}import_playbook" for prefix in ("", "ansible.builtin.", "ansible.legacy.")
 )
+_IMPORT_KEYWORDS = frozenset({*IMPORT_PLAYBOOK, "name", "vars", "tags", "when"})
 _STRATEGIES = ("free", "linear", "host_pinned")
 _ORDERS = ("inventory", "sorted", "reverse_sorted", "reverse_inventory", "shuffle")
+_PROMPT_WORDS = frozenset(
+    ["name", "prompt", "default", "private", "confirm", "encrypt", "salt_size", "salt", "unsafe"]
+)
 _SECTIONS = ("pre_tasks", "tasks", "post_tasks")
 
 
@@ -124,7 +128,7 @@ def _load_play(
     # the outermost over all.
     variables = Layered(*own.vars, *reversed(outer.vars))
     keywords = replace(own.under(outer), vars=())
-    imported = Imported([], [], [])
+    imported = Imported([], [], [], [])
     files = task_keywords.as_list(entry.get("vars_files"))
     around = Surroundings(
         directory,
@@ -221,12 +225,19 @@ def _choice(entry: Located, word: str, choices: tuple[str, ...], around: Surroun
 
 
 def _prompts(entry: Located) -> tuple[Located, ...]:
-    prompts = _list(entry, "vars_prompt")
+    given = entry.get("vars_prompt")
+    prompts = [given] if isinstance(given, Located) else _list(entry, "vars_prompt")
     for prompt in prompts:
         if not isinstance(prompt, Located) or "name" not in prompt:
             raise BadInput(
                 'each of vars_prompt is a mapping with a "name"', entry.place("vars_prompt")
             )
+        for word in prompt:
+            if word not in _PROMPT_WORDS:
+                raise BadInput(
+                    f"Invalid vars_prompt data structure, found unsupported key {word!r}",
+                    prompt.place(),
+                )
     return tuple(prompts)
 
 

@@ -13,6 +13,7 @@ from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, NotInstalled, Place
 from playrunner.model import Keywords, Node, Role
 from playrunner.playbook import keywords as task_keywords
+from playrunner.playbook.arguments import as_bool
 from playrunner.playbook.load_scope import rendered_at_load
 from playrunner.playbook.role_files import main_file
 from playrunner.playbook.role_spec import validation
@@ -225,17 +226,35 @@ class RoleList:
 def import_role(given: Mapping[str, Any], place: Place, around: Surroundings) -> tuple[Node, ...]:
     """The steps of a role where a task names it; its handlers and variables belong to the whole
     play."""
+    parts = role_parts(given)
+    if around.imported and not _again(given, place, around):
+        mention = (str(given["name"]), parts, around.keywords)
+        if mention in around.imported.imports:
+            return ()
+        around.imported.imports.append(mention)
     found = RoleList(around, around.imported.done if around.imported else None)
-    found.add(str(given["name"]), place, parts=role_parts(given), again=True)
+    found.add(str(given["name"]), place, parts=parts, again=True)
     if around.imported is not None:
         around.imported.roles.extend(found.roles)
         around.imported.handlers.extend(found.handlers)
     return tuple(found.nodes)
 
 
+def _again(given: Mapping[str, Any], place: Place, around: Surroundings) -> bool:
+    """Whether a role runs though it was imported before."""
+    written = given.get("allow_duplicates", True)
+    return as_bool(rendered_at_load(written, "allow_duplicates", place, around))
+
+
 def role_parts(given: Mapping[str, Any]) -> dict[str, str]:
     """Which files of a role are asked for instead of main."""
     parts = ("tasks_from", "vars_from", "defaults_from", "handlers_from")
+    for part in parts:
+        if given.get(part) is not None and not isinstance(given[part], str):
+            raise BadInput(
+                f"Expected a string for {part} but got {type(given[part])} instead",
+                given.place(part) if isinstance(given, Located) else Place(""),
+            )
     checked = str(given.get("rolespec_validate", True)).lower() not in ("false", "no", "off", "0")
     return {
         **{part: str(given[part]) for part in parts if given.get(part)},

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from playrunner.errors import Place
+from playrunner.errors import BadInput, Place
 from playrunner.hostside.module import Module
 from playrunner.model import Step
 from playrunner.playbook import arguments, external_modules, module_index
 from playrunner.playbook.task_module import WHOLE, module_named, raw_arguments
 from playrunner.text.documents import Located
 from playrunner.text.written import is_template
+
+RESERVED = "_ansible_"  # what arguments of ansible-core's own begin with
 
 
 def checked_arguments(
@@ -25,6 +27,13 @@ def checked_arguments(
 ) -> tuple[Mapping[str, Any], tuple[Any, ...]]:
     """The arguments of a step, and the templates that give further ones."""
     cls, whole = module_index.module_class(module), given.get(WHOLE, ())
+    if reserved := sorted(name for name in map(str, given) if name.startswith(RESERVED)):
+        raise BadInput(
+            f"Invalid parameter specified beginning with keyword '{RESERVED}' for action"
+            f" '{module.rpartition('.')[2]}': '{', '.join(reserved)}'. The prefix '{RESERVED}' is"
+            " reserved for internal use only.",
+            place,
+        )
     values = {name: value for name, value in given.items() if name != WHOLE} if whole else given
     if not cls.takes_any and not whole:
         values = _checked(_with_defaults(values, module, defaults), values, cls, label, place)

@@ -28,6 +28,7 @@ class Imported:
     roles: list[Role]
     handlers: list[Node]
     done: list[tuple[Any, ...]]  # mentions of roles so far, so that a dependency runs once
+    imports: list[tuple[Any, ...]]  # roles imported with allow_duplicates: false
 
 
 @frozen

@@ -30,7 +30,9 @@ def module_of_task(task: Located, in_collections: tuple[str, ...] = ()) -> tuple
     candidates = [
         word
         for word in task
-        if word not in task_keywords.STEP and not str(word).startswith("with_")
+        if word not in task_keywords.STEP
+        and not str(word).startswith("with_")
+        and not task_keywords.asks_for_no_debugger(str(word), task[word])
     ]
     candidates += [word for word in ACTIONS if word in task]
     for word in candidates:

@@ -63,6 +63,7 @@ class Batch:
         self.unreachable: set[str] = set()
         # Hosts that failed because another did; rescued or not, the next play is without them
         self.marked: set[str] = set()
+        self.times_cleared = 0  # by `meta: clear_host_errors`
         self.aborted_at: Position | None = None  # where too many hosts had failed
         self.ended_at: Position | None = None  # where end_play or end_batch stands
         # Failures that are fatal for every host: where, and the hosts that failed there themselves
@@ -105,6 +106,7 @@ class Batch:
         self._removed.setdefault(host, position)
 
     def clear_errors(self) -> None:
+        self.times_cleared += 1
         self.failed.clear()
         self.unreachable.clear()
         self.marked.clear()

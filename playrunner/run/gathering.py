@@ -7,8 +7,9 @@ from typing import Any
 
 from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import StepFailed
-from playrunner.model import Play, Step
+from playrunner.model import Keywords, Play, Position, Step
 from playrunner.run.host_scopes import HostScopes
+from playrunner.variables.fact_cache import is_gathered
 from playrunner.variables.host_memory import HostMemory
 from playrunner.variables.scope import Scope
 from playrunner.variables.templating import MISSING
@@ -21,7 +22,14 @@ def gathers_facts(
     if play.gather_facts is not None:
         return flag(play.gather_facts, scopes.of_play())
     gathering = ansible_config().text("gathering", "implicit")
-    return gathering == "implicit" or (gathering == "smart" and not memory.facts)
+    return gathering == "implicit" or (gathering == "smart" and not is_gathered(memory.facts))
+
+
+def gathering_step(play: Play, position: Position) -> Step:
+    subset = {"gather_subset": play.gather_subset} if play.gather_subset else {}
+    keywords = Keywords(tags=frozenset({"always"})).under(play.keywords)
+    title = "Gathering Facts"
+    return Step(title, "host.setup", subset, play.place, keywords, position, implicit=True)
 
 
 def refuse_other_modules(step: Step, scope: Scope) -> None:

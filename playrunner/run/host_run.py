@@ -5,9 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from playrunner.errors import HostUnreachable, Interrupted, PlayrunnerError, of_a_full_machine
-from playrunner.model import AFTER_ITS_INCLUDES, Block, Keywords, Node, Position, Step, steps_of
+from playrunner.model import (
+    AFTER_ITS_INCLUDES,
+    Block,
+    Node,
+    Position,
+    Role,
+    Step,
+    steps_of,
+)
 from playrunner.playbook import module_index
 from playrunner.results import Result
 from playrunner.run import step_traits
@@ -23,8 +32,8 @@ from playrunner.run.control.blocks import run_block
 from playrunner.run.control.chosen_module import with_chosen_module
 from playrunner.run.control.handlers import Handlers
 from playrunner.run.control.include_step import run_include
-from playrunner.run.control.meta_step import run_meta
-from playrunner.run.gathering import gathers_facts
+from playrunner.run.control.meta_step import in_ended_role, run_meta
+from playrunner.run.gathering import gathering_step, gathers_facts
 from playrunner.run.host_scopes import HostScopes
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.pending import BEFORE_ALL, HostLost, PendingSteps, StepStopped
@@ -64,6 +73,8 @@ class HostRun:
         self.wait_for_steps = self.pending.wait_for_steps
         self.scopes = HostScopes(shared.run_vars, variables, host, self.pending)
         self.handlers.scope_of = self.scopes.of_step
+        self.ended_role: Role | None = None  # by `meta: end_role`, until a step outside of it
+        self.included_roles: list[tuple[Any, ...]] = []  # that ran on this host
         self._meet_next = False
         self._fatal_seen: set[Position] = set()  # fatal failures of others that were acted on
         self._forces_handlers = self.play.force_handlers or shared.options.force_handlers
@@ -150,11 +161,7 @@ class HostRun:
     def _gather(self) -> None:
         if not gathers_facts(self.play, self.memory, self.flag, self.scopes):
             return
-        subset = {"gather_subset": self.play.gather_subset} if self.play.gather_subset else {}
-        keywords = Keywords(tags=frozenset({"always"})).under(self.play.keywords)
-        title, place = "Gathering Facts", self.play.place
-        gathering = Step(title, "host.setup", subset, place, keywords, BEFORE_ALL, implicit=True)
-        self.step(gathering)
+        self.step(gathering_step(self.play, BEFORE_ALL))
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:
         for node in nodes:
@@ -168,6 +175,8 @@ class HostRun:
 
     def step(self, step: Step) -> None:
         """Start one step; returns at once unless its result is needed before the next step."""
+        if self.ended_role and in_ended_role(self, step, self.ended_role):
+            return
         self._check_others(step.position)
         if not self.shared.plan.selects(step, lambda: self.scopes.of_step(step)):
             return
@@ -236,7 +245,7 @@ class HostRun:
             return self._start_in_background(step)
         inflight = self.starter.start(step, scope)
         self.pending.add(inflight, step_traits.gives_facts(step))
-        if inflight.known_failure() or step_traits.is_awaited(step):
+        if inflight.known_failure() or inflight.flag_of_items or step_traits.is_awaited(step):
             self.wait_for_steps()
         return inflight
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,8 +83,11 @@ class InFlightStep:
     started: float = field(default_factory=time.monotonic)
     ignored: bool = False
     ignore_unreachable: bool = False
+    # Set where whether failures are ignored depends on the loop item
+    flag_of_items: Callable[[Any, Scope], bool] | None = None
     fatal: bool = False  # any_errors_fatal: its failure is that of every host
     hidden: bool = False  # no_log
+    silent: bool = False  # another host's result stands for it
     delegated_to: str = ""
     facts_for: str = ""  # the host that gets the facts (delegate_facts)
     # Of a background step: set once its result was processed

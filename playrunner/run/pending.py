@@ -23,6 +23,7 @@ from playrunner.run.control.controller_files import ControllerFiles
 from playrunner.run.control.failure_values import failure_values
 from playrunner.run.control.foreseen import later_values, unknown_facts
 from playrunner.run.control.handlers import Handlers
+from playrunner.run.control.ignored import decide_ignored
 from playrunner.run.control.registered_diff import with_registered_diff
 from playrunner.run.fact_names import FACT_LAYERS, filter_facts
 from playrunner.run.inflight import InFlightStep
@@ -174,6 +175,7 @@ class PendingSteps(Waiter):
         for item in inflight.items:
             apply_result_conditions(inflight, item)
             filter_facts(inflight, item, self.host)
+        decide_ignored(inflight)
         values = inflight.values()
         if values.get("unknown") and not self.shared.options.check:
             values.pop("unknown")  # check_mode on a step of an ordinary run
@@ -193,7 +195,8 @@ class PendingSteps(Waiter):
         status = status_of(values)
         rescued = status == "failed" and not inflight.ignored and self.rescuers > 0
         result = inflight.result(self.host, values, status, self.shared.play_number, rescued)
-        self.shared.add_result(result, step)
+        if not inflight.silent:
+            self.shared.add_result(result, step)
         if values.get("changed") and status not in ("failed", "unreachable"):
             self._notify(inflight)
             self._remember(inflight)
@@ -227,11 +230,15 @@ class PendingSteps(Waiter):
         for item in inflight.items:
             facts = (item.values or {}).get("ansible_facts")
             if isinstance(facts, dict) and not (item.values or {}).get("failed"):
-                memory = self.shared.run_vars.memory(inflight.facts_for or self.host)
+                host = inflight.facts_for or self.host
+                memory = self.shared.run_vars.memory(host)
                 layer = FACT_LAYERS.get(inflight.step.module, "facts")
                 memory.store(layer, facts, inflight.step.position)
-                if (item.values or {}).get("_ansible_facts_cacheable"):
+                cached = bool((item.values or {}).get("_ansible_facts_cacheable"))
+                if cached:
                     memory.store("facts", facts, inflight.step.position)
+                if cached or layer == "facts":
+                    self.shared.run_vars.keep_facts(host)
                 if layer == "registered":
                     for name in facts:
                         self.tentative.pop(name, None)

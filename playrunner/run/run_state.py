@@ -23,6 +23,7 @@ from playrunner.run.selection import Plan
 from playrunner.run.survey import Survey
 from playrunner.ssh.agents import Agents
 from playrunner.ssh.file_uploads import FileUploads
+from playrunner.variables.fact_cache import open_fact_cache
 from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.templating import Templar
 
@@ -49,6 +50,9 @@ class RunState:
         self.survey = survey  # set when the run only observes what exists
         self.options, self.plan, self.report, self.ledger = options, plan, report, ledger
         self.run_vars = RunVariables(inventory, templar, extra, _settings(options, inventory))
+        self.run_vars.fact_cache = open_fact_cache(
+            ansible_config(), reads_only=options.check or survey is not None
+        )
         self.agents, self.pool, self.uploads = agents, agents.pool, FileUploads()
         self.callbacks: Callbacks | None = None  # plugins that listen
         self.clouds = CloudAccounts(ledger, report.print_note, not options.no_wait)

@@ -23,6 +23,7 @@ from playrunner.run.batch import Batch
 from playrunner.run.control.conditions import satisfied
 from playrunner.run.control.failure_values import failure_values
 from playrunner.run.control.foreseen import unknown_facts
+from playrunner.run.control.ignored import read_ignored
 from playrunner.run.control.loops import loop_items
 from playrunner.run.controller_step import ControllerSteps
 from playrunner.run.host_request import HostRequests, delegate
@@ -86,14 +87,11 @@ class StepStarter:
         try:
             inflight.hidden = self._is_hidden(step, scope)
             inflight.title = step.title if inflight.hidden else _title(step, scope)
-            inflight.ignored = self.requests.flag(step.keywords.ignore_errors, scope)
-            inflight.ignore_unreachable = self.requests.flag(
-                step.keywords.ignore_unreachable, scope
-            )
+            read_ignored(inflight, self.requests.flag, scope)
             inflight.fatal = not inflight.ignored and self.requests.flag(
                 step.keywords.any_errors_fatal, scope
             )
-            items = map(inflight.labelled, self._loop_items(step, scope))
+            items = map(inflight.labelled, self._loop_items(inflight, scope))
         except PlayrunnerError as error:
             inflight.looped = False
             inflight.items = [LoopItem(scope, values=self._problem(error, step, scope))]
@@ -123,7 +121,8 @@ class StepStarter:
                 raise
             return True
 
-    def _loop_items(self, step: Step, scope: Scope) -> Iterator[LoopItem]:
+    def _loop_items(self, inflight: InFlightStep, scope: Scope) -> Iterator[LoopItem]:
+        step = inflight.step
         if step.loop is None:
             return iter([LoopItem(scope)])
         try:
@@ -131,6 +130,7 @@ class StepStarter:
         except UndefinedVariable:
             # The loop may read a variable that is only defined when `when` holds.
             if step.keywords.when and not condition_holds(step, scope):
+                inflight.looped = False
                 return iter([LoopItem(scope, values={**SKIPPED})])
             raise
 

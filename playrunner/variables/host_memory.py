@@ -14,6 +14,7 @@ from playrunner.errors import NotYet
 from playrunner.frozen import frozen
 from playrunner.inventory.inventory import Inventory
 from playrunner.model import Play, Position, Role
+from playrunner.variables.fact_cache import FactCache
 from playrunner.variables.filters.undefined import MISSING
 from playrunner.variables.templating import Templar
 
@@ -132,6 +133,8 @@ class RunVariables:
         default_factory=lambda: ansible_config().flag("inject_facts_as_vars", True)
     )
 
+    fact_cache: FactCache | None = None  # from run to run, where the configuration asks for it
+
     def start_batch(self) -> None:
         """Before hosts run a play: they see all that was learnt so far."""
         for memory in self.memories.values():
@@ -140,8 +143,18 @@ class RunVariables:
     def memory(self, host: str) -> HostMemory:
         memory = self.memories.get(host)
         if memory is None:  # setdefault alone would make one for each call
-            memory = self.memories.setdefault(host, HostMemory())
+            facts = self.fact_cache.facts(host) if self.fact_cache else {}
+            memory = self.memories.setdefault(host, HostMemory(facts))
         return memory
+
+    def keep_facts(self, host: str) -> None:
+        """Facts of the host were learnt or forgotten."""
+        if not self.fact_cache:
+            return
+        if facts := self.memory(host).facts:
+            self.fact_cache.keep(host, facts)
+        else:
+            self.fact_cache.forget([host])
 
 
 @dataclass

@@ -21,8 +21,26 @@ PROGRAMS = ("ansible", "ansible-playbook", "ansible-inventory")
 OURS = {"ansible-playbook": "playrunner.commands.ansible_programs.playbook"}
 
 
+MOST_RUNS = 25  # of one script: each gives one more call to ansible-core
+
+
 def run_target(target: Target, ours: bool, calls: list[Any], seconds: float) -> dict[str, Any]:
     """What came of it: status, reason, seconds, and the calls of a script."""
+    expected, first = [dict(call) for call in calls], None
+    for _ in range(MOST_RUNS):
+        found = _run_once(target, ours, expected, seconds)
+        first = first or found
+        made = found["calls"]
+        if not made or made[-1].get("status") != "differs" or len(made) > len(expected):
+            break
+        if expected[len(made) - 1].get("differs"):
+            break
+        # The script looked at this call's output and ended: with ansible-core's, later calls count.
+        expected[len(made) - 1]["differs"] = made[-1]["reason"] or "other output"
+    return {**first, "calls": found["calls"]}
+
+
+def _run_once(target: Target, ours: bool, calls: list[Any], seconds: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="suite-", dir="/var/tmp") as name:
         folder = Path(name)
         started = time.monotonic()
@@ -167,12 +185,14 @@ def _judged(target: Target, ended: Ended, calls: list[dict[str, Any]]) -> dict[s
     else:
         status, reason = reason_of(ended.output)
     for call in calls:
-        if "known" in call:
+        if "differs" in call:
+            call["status"], call["reason"] = "differs", call.pop("differs")
+        elif "known" in call:
             same = call["code"] == call["known"]
             call["status"], call["reason"] = ("pass", "") if same else reason_of(call["output"])
             if not same and call["status"] == "fails" and call["code"] == 0:
                 call["reason"] = f"ended with 0, Ansible with {call['known']}"
-            del call["output"]
+            call["output"] = call["output"][-4000:] if not same else ""
     if status != "pass" and calls and calls[-1].get("status") == "pass":
         calls[-1].update(status="differs", reason=_last_line(ended.output))
     return {"status": status, "reason": reason, "calls": calls}

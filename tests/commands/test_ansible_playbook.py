@@ -172,3 +172,42 @@ def test_a_prompt_without_default_or_terminal_is_refused(tmp_path: Path) -> None
     done = run(tmp_path, "asked.yml")
     assert done.returncode != 0
     assert '"A word" needs an answer and there is no terminal' in done.stderr
+
+
+META = """\
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - name: not yet
+      meta: end_host
+      when: false
+    - name: now
+      meta: end_play
+"""
+
+
+def test_meta_steps_are_shown_and_counted_like_ansibles(playbook: Path) -> None:
+    (playbook / "meta.yml").write_text(META)
+    done = run(playbook, "-vv", "meta.yml")
+    for text in (
+        f"\nPLAYBOOK: meta.yml {'*' * 61}\n1 plays in meta.yml\n",
+        "\nMETA: end_host conditional evaluated to False, continuing execution for localhost\n"
+        'skipping: [localhost] => {"msg": "end_host conditional evaluated to false, continuing'
+        ' execution for localhost", "skip_reason": "end_host conditional evaluated to False,'
+        ' continuing execution for localhost"}\n',
+        f"\nTASK [now] {'*' * 69}\ntask path: {playbook}/meta.yml:7\nMETA: ending play\n",
+    ):
+        assert text in done.stdout
+    assert "META" not in run(playbook, "meta.yml").stdout
+
+
+def test_a_failure_shows_the_lines_of_its_task_unless_it_is_hidden(playbook: Path) -> None:
+    hidden = "    - fail: msg=no\n      no_log: true\n"
+    (playbook / "fail.yml").write_text(
+        f"- hosts: localhost\n  gather_facts: no\n  tasks:\n    - fail: msg=no\n"
+        f"      ignore_errors: true\n{hidden}"
+    )
+    done = run(playbook, "fail.yml")
+    excerpt = "2   gather_facts: no\n3   tasks:\n4     - fail: msg=no\n        ^ column 7\n"
+    assert f"Origin: {playbook}/fail.yml:4:7\n\n{excerpt}" in done.stdout
+    assert done.stdout.count("Origin:") == 1

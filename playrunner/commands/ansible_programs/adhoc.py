@@ -70,7 +70,9 @@ def _add_run_flags(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "-M", "--module-path", action="append", default=[], help="folders with modules"
     )
-    made.add_argument("--flush-cache", action="store_true", help="without effect: no cache is kept")
+    made.add_argument(
+        "--flush-cache", action="store_true", help="forget the kept facts of all hosts first"
+    )
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -82,6 +84,7 @@ def _run(arguments: argparse.Namespace) -> int:
     options = playbook.options_of(arguments)
     inventory = open_inventory(options)
     inventory.set_defaults(playbook.connection_variables(arguments), Place("command line"))
+    playbook.flush_cache(arguments, inventory)
     if arguments.playbook_dir:
         inventory = inventory.with_adjacent(Path(arguments.playbook_dir))
     module = arguments.module_name or ansible_config().text("module_name", "command")

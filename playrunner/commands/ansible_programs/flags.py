@@ -51,7 +51,9 @@ def _add_run_flags(made: argparse.ArgumentParser) -> None:
     made.add_argument("--start-at-task", help="start at the task of this name")
     made.add_argument("--step", action="store_true", help="not supported")
     made.add_argument("--force-handlers", action="store_true", help="also after a failure")
-    made.add_argument("--flush-cache", action="store_true", help="without effect: no cache is kept")
+    made.add_argument(
+        "--flush-cache", action="store_true", help="forget the kept facts of all hosts first"
+    )
 
 
 def _add_listing_flags(made: argparse.ArgumentParser) -> None:

@@ -57,6 +57,7 @@ def _run(arguments: argparse.Namespace) -> int:
     options = options_of(arguments)
     inventory = open_inventory(options)
     inventory.set_defaults(connection_variables(arguments), Place("command line"))
+    flush_cache(arguments, inventory)
     plays, files = _load(arguments)
     lists = arguments.list_hosts or arguments.list_tasks or arguments.list_tags
     if arguments.syntax_check or lists:
@@ -68,10 +69,10 @@ def _run(arguments: argparse.Namespace) -> int:
     if lists:
         listing.print_listing(files, inventory, options, arguments)
         return 0
-    return _play(plays, options, inventory, " ".join(arguments.playbook))
+    return _play(files, options, inventory)
 
 
-def _play(plays: list[Play], options: Options, inventory: Inventory, name: str) -> int:
+def _play(files: list[tuple[str, list[Play]]], options: Options, inventory: Inventory) -> int:
     from playrunner.output.ansible_report import AnsibleReport
     from playrunner.output.report import Report
     from playrunner.run.run import run_plays
@@ -79,11 +80,13 @@ def _play(plays: list[Play], options: Options, inventory: Inventory, name: str) 
     reports: list[AnsibleReport] = []
 
     def report(options: Options) -> Report:
-        reports.append(AnsibleReport(options))
+        reports.append(AnsibleReport(options, playbooks=files))
         return reports[-1]
 
     check_limit(inventory, options)
-    code = run_plays(plays, options, f"play {name}", inventory=inventory, reported_by=report)
+    plays = [play for _, plays in files for play in plays]
+    name = "play " + " ".join(name for name, _ in files)
+    code = run_plays(plays, options, name, inventory=inventory, reported_by=report)
     return exit_code(code, reports[-1].recap.total("unreachable") if reports else 0)
 
 
@@ -211,6 +214,14 @@ def apply_module_path(arguments: argparse.Namespace) -> None:
     if arguments.module_path:
         known = filter(None, [os.environ.get("ANSIBLE_LIBRARY")])
         os.environ["ANSIBLE_LIBRARY"] = ":".join([*arguments.module_path, *known])
+
+
+def flush_cache(arguments: argparse.Namespace, inventory: Inventory) -> None:
+    from playrunner.variables.fact_cache import open_fact_cache
+
+    cache = open_fact_cache(ansible_config(), arguments.check) if arguments.flush_cache else None
+    if cache:
+        cache.forget([*inventory.hosts, "localhost"])
 
 
 def check_limit(inventory: Inventory, options: Options) -> None:

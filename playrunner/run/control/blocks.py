@@ -22,8 +22,11 @@ def run_block(run: HostRun, block: Block) -> None:
     try:
         _body_and_rescue(run, block)
     except (StepStopped, MarkedFailed) as failure:
+        cleared = run.batch.times_cleared
         if not _skips_always(failure, block):
             _always(run, block)
+        if run.batch.times_cleared > cleared:
+            return  # by `meta: clear_host_errors` in its `always`
         if isinstance(failure, MarkedFailed):
             raise MarkedFailed from None
         raise

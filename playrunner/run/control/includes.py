@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from playrunner.errors import StepFailed
@@ -43,8 +42,6 @@ def included_nodes(
             " a file that includes itself needs a condition that ends it"
         )
     keywords = _applied(include.get("apply")).under(step.outer or NONE)
-    if step.keywords.run_once is not None:
-        keywords = replace(keywords, run_once=step.keywords.run_once)
     around = Surroundings(
         step.directory,
         play.directory,
@@ -67,7 +64,7 @@ def included_nodes(
         str(include["name"]),
         step.place,
         parts=role_parts(include),
-        again=bool(include.get("allow_duplicates", True)),
+        again=True,
     )
     return IncludedSteps(
         tuple(roles.nodes),

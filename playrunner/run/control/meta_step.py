@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from playrunner.errors import NotYet
-from playrunner.model import Step
+from playrunner.model import AFTER_ITS_INCLUDES, Role, Step
 from playrunner.results import Result
 from playrunner.run import step_traits
 from playrunner.run.batch import HostEnded, Outcome, PlayEnded
@@ -16,6 +16,22 @@ if TYPE_CHECKING:
     from playrunner.run.host_run import HostRun
 
 _AFTER_PENDING_STEPS = ("end_host", "reset_connection")
+_UNCONDITIONAL = ("noop", "refresh_inventory", "reset_connection")  # whatever `when` says
+# What a report says of each: done, and after "conditional evaluated to False"
+_SAID = {
+    "flush_handlers": (
+        "triggered running handlers for {host}",
+        ", not running handlers for {host}",
+    ),
+    "refresh_inventory": ("inventory successfully refreshed", ""),
+    "clear_facts": ("facts cleared", ", not clearing facts and fact cache for {host}"),
+    "clear_host_errors": ("cleared host errors", ", not clearing host error state for {host}"),
+    "end_batch": ("ending batch", ", continuing current batch"),
+    "end_play": ("ending play", ", continuing play"),
+    "end_host": ("ending play for {host}", ", continuing execution for {host}"),
+    "end_role": ("ending role {role} for {host}", "continuing role {role} for {host}"),
+    "reset_connection": ("reset connection", ""),
+}
 
 
 def run_meta(run: HostRun, step: Step, scope: Scope) -> None:
@@ -23,7 +39,9 @@ def run_meta(run: HostRun, step: Step, scope: Scope) -> None:
     if action in step_traits.META_FOR_ALL:
         _run_for_all(run, step, scope, action)
         return
-    if not _holds(run, step, scope):
+    holds = action in _UNCONDITIONAL or _holds(run, step, scope)
+    _report(run, step, action, holds)
+    if not holds:
         return
     if action in _AFTER_PENDING_STEPS:
         run.wait_for_steps()
@@ -31,8 +49,38 @@ def run_meta(run: HostRun, step: Step, scope: Scope) -> None:
         run.flush_handlers(step.position)
     elif action == "end_host":
         raise HostEnded
+    elif action == "end_role":
+        run.ended_role = step.role
     elif action == "reset_connection":
         run.dispatcher.reset(run.starter.requests.agent_key(step, scope))
+
+
+def in_ended_role(run: HostRun, step: Step, ended: Role) -> bool:
+    """Whether a step is left out, being of the role that `meta: end_role` ended."""
+    if AFTER_ITS_INCLUDES in step.position:
+        return False  # a handler, notified before the role ended
+    inside = step.role is ended or (step.role is not None and ended.name in step.role.parents)
+    if not inside:
+        run.ended_role = None
+    return inside
+
+
+def _report(run: HostRun, step: Step, action: str, holds: bool) -> None:
+    """Reports show it where ansible-core does; it is no result, and the recap leaves it out."""
+    if run.shared.survey:
+        return
+    done, otherwise = _SAID.get(action, (action, ""))
+    role = step.role.name if step.role else ""
+    values: dict[str, object] = {"changed": False, "msg": done.format(host=run.host, role=role)}
+    if not holds:
+        reason = f"{action} conditional evaluated to False{otherwise}"
+        reason = reason.format(host=run.host, role=role)
+        values = {"msg": action, "skip_reason": reason, "skipped": True}
+        if action == "end_host":
+            values["msg"] = reason.replace("False", "false")
+    status = "ok" if holds else "skipped"
+    result = Result(run.host, step.title, step.module, status, values, place=step.place)
+    run.shared.report.add_meta(replace(result, position=step.position, play=run.shared.play_number))
 
 
 def _holds(run: HostRun, step: Step, scope: Scope) -> bool:
@@ -57,8 +105,8 @@ def _run_for_all(run: HostRun, step: Step, scope: Scope, action: str) -> None:
     if run.batch.meet(run.host, step.position) == run.host:
         holds = False
         try:
-            # Ansible refreshes the inventory whatever `when` says
-            holds = action == "refresh_inventory" or _holds(run, step, scope)
+            holds = action in _UNCONDITIONAL or _holds(run, step, scope)
+            _report(run, step, action, holds)
             if holds:
                 _act(run, step, action)
         finally:
@@ -79,10 +127,12 @@ def _act(run: HostRun, step: Step, action: str) -> None:
     elif action == "clear_facts":
         for host in batch.hosts:
             shared.run_vars.memory(host).clear_facts(step.position)
+            shared.run_vars.keep_facts(host)
     elif action == "refresh_inventory":
         from playrunner.run.run import open_inventory
 
         inventory = open_inventory(shared.options)
+        inventory.add_again(shared.run_vars.inventory)
         shared.run_vars.inventory = inventory.with_adjacent(run.play.directory)
     elif action == "clear_host_errors":
         shared.errors_cleared = True

@@ -14,6 +14,7 @@ class Overlay:
         self._scope, self._extra = scope, extra
         self.wait_for_steps: Callable[[], None] = scope.wait_for_steps
         self.find: Callable[[str, str], Path] = scope.find
+        self.search_path: Callable[[str], list[Path]] = scope.search_path
         self.traced: Callable[[], Any] = scope.traced
 
     def lookup(self, name: str) -> Any:

@@ -31,10 +31,11 @@ def fileglob(terms: list[Any], scope: LookupScope) -> list[str]:
     for term in terms:
         folder, pattern = os.path.split(str(term))
         try:
-            directory = scope.find(folder or ".", "files")
+            directories = [scope.find(folder, "files")] if folder else scope.search_path("files")
         except BadInput:
             continue
-        files.extend(sorted(str(path) for path in directory.glob(pattern) if path.is_file()))
+        matches = (sorted(filter(Path.is_file, each.glob(pattern))) for each in directories)
+        files += map(str, next(filter(None, matches), []))  # of the first folder that has any
     return files
 
 

@@ -23,6 +23,10 @@ def ini(terms: list[Any], scope: LookupScope, **options: Any) -> list[Any]:
     values: list[Any] = []
     for term in terms:
         key, given = _key_and_options(str(term), options)
+        if not key:
+            raise ValueError(
+                f"No key to look up was provided as first term within string inline options: {term}"
+            )
         parser = configparser.ConfigParser(
             interpolation=None, allow_no_value=_is_true(given.get("allow_no_value"))
         )
@@ -36,10 +40,14 @@ def ini(terms: list[Any], scope: LookupScope, **options: Any) -> list[Any]:
             section, text = "java_properties", f"[java_properties]\n{text}"
         try:
             parser.read_string(text)
+        except configparser.DuplicateOptionError as error:
+            raise ValueError(f"Duplicate option in {path.name!r}: {error}") from None
         except configparser.Error as error:
             raise ValueError(f"not an INI file: {' '.join(str(error).split())}") from None
+        if section not in parser:
+            raise ValueError(f"No section {section!r} in {path.name!r}")
         if _is_true(given.get("re")):
-            found = parser.items(section) if section in parser else []
+            found = parser.items(section)
             values += [value for name, value in found if _pattern(key).match(name)]
         else:
             values.append(parser.get(section, key, fallback=given.get("default", "")))
