@@ -44,6 +44,7 @@ KNOWN_SETTINGS: dict[str, KnownSetting] = {
     "inventory": KnownSetting(SOURCES, "ANSIBLE_INVENTORY"),
     "roles_path": KnownSetting(PATHS, "ANSIBLE_ROLES_PATH"),
     "collections_path": KnownSetting(PATHS, "ANSIBLE_COLLECTIONS_PATH"),
+    "plugin_filters_cfg": KnownSetting(PATH, "ANSIBLE_PLUGIN_FILTERS_CFG"),
     "library": KnownSetting(PATHS, "ANSIBLE_LIBRARY"),
     "module_utils": KnownSetting(PATHS, "ANSIBLE_MODULE_UTILS"),
     **{

@@ -9,11 +9,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import Place
 from playrunner.model import AFTER_ITS_INCLUDES, Play
 from playrunner.options import Options
 from playrunner.output.ansible_diff import ansible_diff
 from playrunner.output.ansible_origin import shown_origin
+from playrunner.output.custom_stats import custom_stats, stats_lines
 from playrunner.output.report import Report
 from playrunner.output.terminal import Painted, Terminal
 from playrunner.output.warned import Warned
@@ -76,6 +78,12 @@ class AnsibleReport(Report):
                 words = " ".join(f"{name}={shown[name]:<4}" for name in COUNTS)
                 self.terminal.line(f"{host:<26} : {words}")
         self.terminal.line("")
+        stats = custom_stats(self.results) if ansible_config().flag("show_custom_stats") else {}
+        if stats:
+            self._print_banner("CUSTOM STATS:")
+            for line in stats_lines(stats):
+                self.terminal.line(line)
+            self.terminal.line("")
 
     def print_note(self, text: str) -> None:
         sys.stderr.write(f"[WARNING]: {text.removeprefix('warning: ')}\n")

@@ -9,16 +9,17 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from playrunner.errors import BadInput, Place
+from playrunner.errors import Place
 from playrunner.model import Play
 from playrunner.options import Options
+from playrunner.output import questions
 from playrunner.output.activity import Activity
 from playrunner.output.json_output import result_data, shown_values
 from playrunner.output.terminal import Painted, Terminal
 from playrunner.output.warned import Warned
 from playrunner.results import COUNTS, NOWHERE, Item, Recap, Result
 from playrunner.text.diffs import diff_lines
-from playrunner.text.streams import as_json, in_one_line, visible
+from playrunner.text.streams import as_json, in_one_line
 
 HOLD_SECONDS = 0.3  # results wait this long for those that come before them in the playbook
 STILL_SECONDS = 30.0  # without a screen, a long step is reported this often
@@ -161,16 +162,12 @@ class Report:
 
     def ask(self, question: str, echo: bool = True) -> str:
         """The user's answer; an error where there is no terminal."""
-        if not sys.stdin.isatty():
-            raise BadInput(
-                f'"{question}" needs an answer and there is no terminal; set it with --extra-vars'
-            )
-        self.terminal.live("")
-        if echo:
-            return input(f"{visible(question)}: ")
-        import getpass
+        return questions.ask(self.terminal, question, echo)
 
-        return getpass.getpass(f"{visible(question)}: ")
+    def pause(self, text: str, echo: bool, seconds: float | None) -> str | None:
+        """What a person typed after this text; None where no one can."""
+        self.flush()
+        return questions.pause(self.terminal, "" if self.silent else text, echo, seconds)
 
     # Printing.
 

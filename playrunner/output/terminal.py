@@ -6,6 +6,8 @@ import os
 import shutil
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, TextIO
 
 from playrunner.config.ansible_config import ansible_config
@@ -50,6 +52,7 @@ class Terminal:
         self._write = getattr(self.stream, "write_own", self.stream.write)
         self._lock = threading.Lock()
         self._live = ""
+        self._shows_live = True
 
     def line(self, *parts: str | Painted) -> None:
         text = "".join(
@@ -62,11 +65,21 @@ class Terminal:
 
     def live(self, text: str) -> None:
         """Show a status line that the next call replaces; nothing where there is no screen."""
-        if self.is_screen and text != self._live:
+        if self.is_screen and self._shows_live and text != self._live:
             with self._lock:
                 self._erase()
                 self._live = in_one_line(text)[: shutil.get_terminal_size().columns - 1]
                 self._draw()
+
+    @contextmanager
+    def without_live(self) -> Iterator[None]:
+        """No status line, while a person types."""
+        self.live("")
+        self._shows_live = False
+        try:
+            yield
+        finally:
+            self._shows_live = True
 
     def keep(self) -> None:
         """End the live line and leave it on the screen."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from playrunner.hostside.module import Module
 from playrunner.playbook import external_modules
+from playrunner.playbook.rejected_modules import is_rejected
 from playrunner.project import CODE
 from playrunner.text.did_you_mean import nearest
 
@@ -48,6 +49,8 @@ def names() -> dict[str, str]:
 def canonical(name: str, in_collections: tuple[str, ...] = ()) -> str | None:
     """The full name of a module in a playbook (`copy`, `ansible.builtin.copy`, `host.copy`), or
     None."""
+    if is_rejected(name):
+        return None
     return (
         external_modules.overriding(name, in_collections)
         or _own(name)

@@ -46,8 +46,8 @@ def load_playbook(
     which templates of imports may read."""
     default_templar.use_extensions(ansible_config().words("jinja2_extensions"))
     entries = read_yaml(path)
-    if entries is None:
-        return []
+    if entries is None or entries == []:
+        raise BadInput("A playbook must contain at least one play", Place(str(path)))
     if not isinstance(entries, list):
         raise BadInput(
             "a playbook is a list of plays, each starting with '- hosts: ...'", Place(str(path), 1)
@@ -121,7 +121,10 @@ def _load_play(
         raise BadInput('this play has no "hosts"', entry.place())
     if not entry["hosts"] or not isinstance(entry["hosts"], (str, list)):
         raise BadInput(
-            '"hosts" takes a pattern such as all, or a list of them', entry.place("hosts")
+            "Hosts list cannot be empty. Please check your playbook"
+            if not entry["hosts"]
+            else '"hosts" takes a pattern such as all, or a list of them',
+            entry.place("hosts"),
         )
     own, config = task_keywords.read_keywords(entry), ansible_config()
     # A play's variables rank below its roles'; what importing playbooks pass down wins over them,
@@ -140,11 +143,11 @@ def _load_play(
         known=(extra or {}, VarsFiles(files, directory), variables),
     )
     roles = RoleList(around, imported.done)
-    before = load_nodes(entry.get("pre_tasks"), entry.place("pre_tasks"), around)
+    before = load_nodes(entry.get("pre_tasks"), entry.place("pre_tasks"), around, "pre_tasks")
     for role in _list(entry, "roles"):
         roles.add(role, entry.place("roles"))
     tasks, after = (
-        load_nodes(entry.get(name), entry.place(name), around) for name in _SECTIONS[1:]
+        load_nodes(entry.get(name), entry.place(name), around, name) for name in _SECTIONS[1:]
     )
     handlers = load_nodes(
         entry.get("handlers"), entry.place("handlers"), replace(around, handlers=True)
@@ -178,7 +181,11 @@ def _with_remote_user(entry: Located) -> Located:
     if "user" not in entry:
         return entry
     if "remote_user" in entry:
-        raise BadInput('"user" is an old name of "remote_user"; remove it', entry.place("user"))
+        raise BadInput(
+            "both 'user' and 'remote_user' are set for this play. 'user' is an old name of"
+            " 'remote_user'; remove it",
+            entry.place("user"),
+        )
     entry.key_lines["remote_user"] = entry.key_lines.get("user", entry.line)
     items = {"remote_user" if word == "user" else word: entry[word] for word in entry}
     return entry.with_items(items)
@@ -187,7 +194,8 @@ def _with_remote_user(entry: Located) -> Located:
 def _list(entry: Located, word: str) -> list[Any]:
     value = entry.get(word)
     if value is not None and not isinstance(value, list):
-        raise BadInput(f'"{word}" takes a list', entry.place(word))
+        malformed = "A malformed role declaration was encountered. " * (word == "roles")
+        raise BadInput(f'{malformed}"{word}" takes a list', entry.place(word))
     return value or []
 
 
@@ -230,7 +238,8 @@ def _prompts(entry: Located) -> tuple[Located, ...]:
     for prompt in prompts:
         if not isinstance(prompt, Located) or "name" not in prompt:
             raise BadInput(
-                'each of vars_prompt is a mapping with a "name"', entry.place("vars_prompt")
+                "Invalid vars_prompt data structure, missing 'name' key",
+                entry.place("vars_prompt"),
             )
         for word in prompt:
             if word not in _PROMPT_WORDS:

@@ -52,6 +52,6 @@ def _specs(role: Role) -> Located | None:
     source = file or main_file(role.path, "meta", "main")
     found = read_yaml(source) if source else None
     specs = found.get("argument_specs") if isinstance(found, Located) else None
-    if file and found is not None and not isinstance(specs, Located):
+    if file and specs is not None and not isinstance(specs, Located):
         raise BadInput("argument_specs is a mapping of entry points", Place(str(file), 1))
     return specs if isinstance(specs, Located) else None

@@ -266,6 +266,8 @@ def _role_entry(
     entry: Any, place: Place, around: Surroundings
 ) -> tuple[str, dict[str, Any], Keywords]:
     if isinstance(entry, str):
+        if "," in entry:
+            raise BadInput(f"Invalid old style role requirement: {entry}", place)
         name = str(rendered_at_load(entry, "the name of a role", place, around))
         return name, {}, Keywords()
     if not isinstance(entry, Located):

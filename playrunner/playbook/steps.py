@@ -50,11 +50,17 @@ def load_step_file(
     )
 
 
-def load_nodes(tasks: Any, place: Place, around: Surroundings) -> tuple[Node, ...]:
+def load_nodes(
+    tasks: Any, place: Place, around: Surroundings, section: str = "tasks"
+) -> tuple[Node, ...]:
     if tasks is None:
         return ()
     if not isinstance(tasks, list):
-        raise BadInput("a list of tasks is expected here, each starting with '-'", place)
+        raise BadInput(
+            f"A malformed block was encountered while loading {section}: {tasks!r:.80} should be a"
+            " list or None; each task starts with '-'",
+            place,
+        )
     return tuple(node for task in tasks for node in load_node(task, place, around))
 
 

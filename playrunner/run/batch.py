@@ -185,6 +185,11 @@ class Batch:
                     self._behind[position] = behind
         self._wait(lambda: position not in self._behind, self._all_here)
 
+    def wait_for_earlier(self, host: str, position: Position) -> None:
+        """Wait until every host before this one has done the step at this position."""
+        earlier = self.hosts[: self.hosts.index(host)]
+        self._wait(lambda: all(self._progress[each] > position for each in earlier))
+
     def note_failure(
         self, host: str, position: Position, *, fatal: bool, rescued: bool, counts: bool
     ) -> None:

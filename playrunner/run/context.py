@@ -42,6 +42,8 @@ class Context:
     sleep: Callable[[float], None]
     show: Callable[[str], None]
     ask: Callable[[str, bool], str]
+    # Shows a text and gives what a person types; None where no one can
+    pause: Callable[[str, bool, float | None], str | None]
     clouds: CloudAccounts
     subject: str  # the step's title, as in the ledger
     progress: Callable[[str], None]  # what a service is doing while a step waits for it

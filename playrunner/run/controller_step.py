@@ -131,6 +131,7 @@ class ControllerSteps:
             sleep=self.background_sleep if module.in_background else self.sleep,
             show=lambda text: None if inflight.hidden else shared.report.output(self.host, text),
             ask=shared.report.ask,
+            pause=shared.report.pause,
             clouds=shared.clouds,
             subject=title,
             progress=lambda text: shared.report.progress(

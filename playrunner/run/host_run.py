@@ -166,12 +166,9 @@ class HostRun:
     def nodes(self, nodes: tuple[Node, ...]) -> None:
         for node in nodes:
             if isinstance(node, Block):
-                self.block(node)
+                run_block(self, node)
             else:
                 self.step(node)
-
-    def block(self, block: Block) -> None:
-        run_block(self, block)
 
     def step(self, step: Step) -> None:
         """Start one step; returns at once unless its result is needed before the next step."""
@@ -189,6 +186,8 @@ class HostRun:
             self._finish_before_waiting()
             self.batch.meet(self.host, step.position)
             self._check_others(step.position)
+            if self.shared.options.forks == 1:  # in the order of the hosts then
+                self.batch.wait_for_earlier(self.host, step.position)
         scope = self.scopes.of_step(step)
         self.shared.reserved.of_step(step, scope, self.shared.play_number)
         if step.module == "play.meta":

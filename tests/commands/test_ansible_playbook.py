@@ -211,3 +211,35 @@ def test_a_failure_shows_the_lines_of_its_task_unless_it_is_hidden(playbook: Pat
     excerpt = "2   gather_facts: no\n3   tasks:\n4     - fail: msg=no\n        ^ column 7\n"
     assert f"Origin: {playbook}/fail.yml:4:7\n\n{excerpt}" in done.stdout
     assert done.stdout.count("Origin:") == 1
+
+
+STATS = """\
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - set_stats: { data: { count: "{{ item }}", names: ["n{{ item }}"] } }
+      loop: [10, 15]
+    - set_stats: { data: { own: 1 }, per_host: true }
+    - set_stats: { data: { own: 2 }, per_host: true, aggregate: false }
+"""
+
+
+def test_custom_stats_are_shown_where_they_are_asked_for(
+    playbook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (playbook / "stats.yml").write_text(STATS)
+    assert "CUSTOM STATS" not in run(playbook, "stats.yml").stdout
+    monkeypatch.setenv("ANSIBLE_SHOW_CUSTOM_STATS", "yes")
+    shown = run(playbook, "stats.yml").stdout.partition("CUSTOM STATS: ")[2]
+    assert (
+        '\n\tlocalhost: { "own": 2}\n\tRUN: { "count": 25, "names": [  "n10",  "n15" ]}\n' in shown
+    )
+
+
+def test_modules_that_a_filter_file_rejects_are_unknown(playbook: Path) -> None:
+    (playbook / "ansible.cfg").write_text("[defaults]\nplugin_filters_cfg = filters.yml\n")
+    (playbook / "filters.yml").write_text("filter_version: 1.0\nmodule_rejectlist: [copy]\n")
+    done = run(playbook, "site.yml")
+    assert done.returncode == 4 and "copy" in done.stderr
+    (playbook / "filters.yml").write_text("filter_version: 1.0\nmodule_rejectlist: [fetch]\n")
+    assert run(playbook, "site.yml").returncode == 0
