@@ -7,15 +7,20 @@ has a "body", that many raw bytes after it.
 
 from __future__ import annotations
 
+import _thread  # not `threading`: it takes as long to import as all else here
 import os
 import sys
-import threading
 import time
 import zlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn, Optional
+
+try:
+    from _queue import SimpleQueue
+except ImportError:  # another Python than CPython
+    from queue import SimpleQueue
 
 _scan: Any  # (text, where) -> (value, end)
 _chunks: Any  # (value, level) -> the pieces of its text
@@ -66,11 +71,11 @@ class Wire:
     def __init__(self, source: Any, out: int) -> None:
         self.source, self.out = source, out
         self.limits = Limits()
-        self.lock = threading.Lock()  # one frame at a time goes out
+        self.lock = _thread.allocate_lock()  # one frame at a time goes out
         self.step: Optional[int] = None  # the request that is being worked on
-        self.frames: list[dict[str, Any]] = []
+        self.frames: Any = SimpleQueue()
         self.blobs: dict[str, bytes] = {}
-        self.news = threading.Condition()
+        self.arrived: Any = SimpleQueue()  # an entry for each blob
         self.children: set[int] = set()
         self.scraps: set[str] = set()
 
@@ -81,29 +86,19 @@ class Wire:
                 self.end()
             frame = decoded(line)
             body = self.source.read(frame["body"]) if "body" in frame else b""
-            with self.news:
-                if frame["op"] == "blob":
-                    self.blobs[frame["sha1"]] = (
-                        zlib.decompress(body) if frame.get("packed") else body
-                    )
-                else:
-                    frame["bytes"] = body
-                    self.frames.append(frame)
-                self.news.notify_all()
-
-    def next(self) -> dict[str, Any]:
-        with self.news:
-            while not self.frames:
-                self.news.wait()
-            return self.frames.pop(0)
+            if frame["op"] == "blob":
+                self.blobs[frame["sha1"]] = zlib.decompress(body) if frame.get("packed") else body
+                self.arrived.put(True)
+            else:
+                frame["bytes"] = body
+                self.frames.put(frame)
 
     def blob(self, step: int, sha1: str) -> bytes:
         if sha1 not in self.blobs:
             self.send({"id": step, "need": sha1})
-        with self.news:
-            while sha1 not in self.blobs:
-                self.news.wait()
-            return self.blobs[sha1]
+        while sha1 not in self.blobs:
+            self.arrived.get()
+        return self.blobs[sha1]
 
     def send(self, frame: dict[str, Any]) -> None:
         with self.lock:
@@ -154,10 +149,10 @@ class Agent:
 
     def serve(self) -> NoReturn:
         while True:
-            frame = self.wire.next()
+            frame = self.wire.frames.get()
             if frame["op"] == "limits":
                 self.wire.limits.__dict__.update(frame)
-                threading.Thread(target=self.wire.beat_forever, daemon=True).start()
+                _thread.start_new_thread(self.wire.beat_forever, ())
             elif frame["op"] == "code":
                 _load_code(frame["bytes"], frame["compiled"], frame["magic"])
             elif frame["op"] == "fence":
@@ -271,7 +266,7 @@ def main() -> NoReturn:
     known = sys.modules["playrunner.hostside.agent"] = type(sys)("playrunner.hostside.agent")
     known.__dict__.update(globals())
     agent = Agent(wire)
-    threading.Thread(target=wire.read_forever, daemon=True).start()
+    _thread.start_new_thread(wire.read_forever, ())
     agent.serve()
 
 

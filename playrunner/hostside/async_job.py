@@ -5,9 +5,9 @@ Travels to hosts, so: the standard library only, Python 3.9, and nothing that is
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
-import threading
 import time
 
 TYPE_CHECKING = False
@@ -52,8 +52,8 @@ def start_async(
         os._exit(0)
     for fd in (0, 1, 2, ctx.wire.out):
         os.dup2(os.open(os.devnull, os.O_RDWR), fd)
-    # The old locks may be held by a thread that fork did not copy.
-    ctx.wire.lock, ctx.wire.news = threading.Lock(), threading.Condition()
+    # The old lock may be held by a thread that fork did not copy.
+    ctx.wire.lock = _thread.allocate_lock()
     try:
         result = run({**request, "timeout": request["async"]}, ctx)
         _write_whole(path, {**result, "ansible_job_id": job, "started": True, "finished": True})

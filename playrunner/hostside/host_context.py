@@ -5,10 +5,11 @@ Travels to hosts, so: the standard library only, Python 3.9, and nothing that is
 
 from __future__ import annotations
 
+import _thread
 import os
-import threading
 import time
 
+from playrunner.hostside.child_process import started
 from playrunner.hostside.module import Failed
 
 TYPE_CHECKING = False
@@ -88,72 +89,69 @@ class HostContext:
         With `live`, its output is for people: shown while it runs, and cut where it is longer than
         what is kept.
         """
-        import subprocess
-
-        started = time.monotonic()
-        process = subprocess.Popen(
+        began = time.monotonic()
+        process = started(
             command if isinstance(command, list) else [shell or "/bin/sh", "-c", command],
             cwd=cwd,
-            env={**os.environ, **env} if env else None,
-            start_new_session=True,
+            env=env,
             umask=umask,
-            stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            feeds=stdin is not None,
         )
         self.wire.children.add(process.pid)
         try:
-            out, err = self._follow(process, stdin, started, timeout, live)
+            out, err = self._follow(process, stdin, began, timeout, live)
         except BaseException:
             kill_group(process.pid)
             process.wait()
             raise
         finally:
             self.wire.children.discard(process.pid)
-        return Ran(process.returncode, out, err, time.monotonic() - started)
+        return Ran(process.returncode, out, err, time.monotonic() - began)
 
     def _follow(
-        self, process: Any, stdin: str | None, started: float, timeout: float | None, live: bool
+        self, process: Any, stdin: str | None, began: float, timeout: float | None, live: bool
     ) -> tuple[str, str]:
-        import selectors
+        import select
 
-        texts = {process.stdout: bytearray(), process.stderr: bytearray()}
+        streams = {stream.fileno(): stream for stream in (process.stdout, process.stderr)}
+        texts = {fd: bytearray() for fd in streams}
+        printed = process.stdout.fileno()
         shown = Shown(self.wire, self._step, live and self.live)
         room, left_out = self.wire.limits.output, 0
         leftovers = Leftovers(process)
-        with selectors.DefaultSelector() as selector:
-            for stream in texts:
-                selector.register(stream, selectors.EVENT_READ)
-            if stdin is not None:
-                # A thread writes it: a program that answers while it reads would block both sides.
-                threading.Thread(
-                    target=_feed,
-                    args=(process.stdin, stdin.encode("utf-8", "surrogateescape")),
-                    daemon=True,
-                ).start()
-            while selector.get_map():
-                events = selector.select(LOOK_SECONDS)
-                for key, _ in events:
-                    data = os.read(key.fd, READ_BYTES)
-                    if not data:
-                        selector.unregister(key.fileobj)
-                        continue
-                    kept = data[:room]
-                    texts[key.fileobj] += kept
-                    room, left_out = room - len(kept), left_out + len(data) - len(kept)
-                elapsed = time.monotonic() - started
-                if timeout and elapsed > timeout:
-                    raise Failed(f"timed out after {timeout:g} seconds", rc=124)
-                if elapsed > LIVE_AFTER_SECONDS:
-                    shown.up_to(texts[process.stdout])
-                if leftovers.are_quiet(bool(events)):
-                    break
+        if stdin is not None:
+            # A thread writes it: a program that answers while it reads would block both sides.
+            _thread.start_new_thread(
+                _feed, (process.stdin, stdin.encode("utf-8", "surrogateescape"))
+            )
+        waiting, unended = select.poll(), set(streams)
+        for fd in streams:
+            waiting.register(fd, select.POLLIN)
+        while unended:
+            events = waiting.poll(LOOK_SECONDS * 1000)
+            for fd, _ in events:
+                data = os.read(fd, READ_BYTES)
+                if not data:
+                    waiting.unregister(fd)
+                    unended.discard(fd)
+                    continue
+                kept = data[:room]
+                texts[fd] += kept
+                room, left_out = room - len(kept), left_out + len(data) - len(kept)
+            elapsed = time.monotonic() - began
+            if timeout and elapsed > timeout:
+                raise Failed(f"timed out after {timeout:g} seconds", rc=124)
+            if elapsed > LIVE_AFTER_SECONDS:
+                shown.up_to(texts[printed])
+            if leftovers.are_quiet(bool(events)):
+                break
         process.wait()
-        for stream in texts:
+        for stream in streams.values():
             stream.close()
         if left_out:
             self._cut(left_out, live)
-        return _decoded(texts[process.stdout]), _decoded(texts[process.stderr])
+        out, err = texts.values()
+        return _decoded(out), _decoded(err)
 
     def _cut(self, left_out: int, live: bool) -> None:
         message = (

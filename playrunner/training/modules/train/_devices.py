@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -55,9 +57,7 @@ def holders(ctx: HostContext) -> list[dict[str, Any]]:
 
 def _nvidia(ctx: HostContext, question: str) -> list[list[str]]:
     """The rows of an answer; none where there is no such program, or no driver for it."""
-    import shutil
-
-    if not shutil.which("nvidia-smi"):
+    if not _has("nvidia-smi"):
         return []
     ran = ctx.run(["nvidia-smi", question, "--format=csv,noheader,nounits"], timeout=_ASK_SECONDS)
     count = question.count(",") + 1
@@ -74,17 +74,23 @@ def _nvidia(ctx: HostContext, question: str) -> list[list[str]]:
 
 def _neuron(ctx: HostContext) -> list[dict[str, Any]] | None:
     """The cards; None where there are none."""
-    import json
-    import shutil
-
-    if not shutil.which("neuron-ls"):
+    if not _has("neuron-ls"):
         return None
+    import json
+
     ran = ctx.run(["neuron-ls", "--json-output"], timeout=_ASK_SECONDS)
     try:
         cards = json.loads(ran.out) if not ran.rc else None
     except ValueError:
         return None
     return cards if isinstance(cards, list) else None
+
+
+def _has(program: str) -> bool:
+    """Whether the PATH leads to it. Not `shutil.which`: that imports all kinds of archives."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    places = (os.path.join(folder, program) for folder in folders if folder)
+    return any(os.access(place, os.X_OK) and os.path.isfile(place) for place in places)
 
 
 def _number(text: str) -> int:

@@ -3,7 +3,6 @@ each."""
 
 from __future__ import annotations
 
-import json
 import os
 
 TYPE_CHECKING = False
@@ -15,11 +14,11 @@ ENDED = ("finished", "failed", "stopped", "lost")
 
 
 def running(root: str, host: str) -> list[dict[str, Any]]:
-    return [
-        run
-        for run in all_runs(root, host)
-        if run["supervisor"].get("state") in ("running", "stopping")
-    ]
+    return [run for run in all_runs(root, host) if is_running(run)]
+
+
+def is_running(run: dict[str, Any]) -> bool:
+    return run["supervisor"].get("state") in ("running", "stopping")
 
 
 def all_runs(root: str, host: str) -> list[dict[str, Any]]:
@@ -51,7 +50,7 @@ def supervisor_of(folder: str, host: str) -> dict[str, Any]:
 
 def is_alive(supervisor: dict[str, Any]) -> bool:
     """Whether the process that wrote this is still there: same machine, same boot, same start."""
-    import socket
+    import _socket as socket
 
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
@@ -127,6 +126,8 @@ def checkpoint_bytes(folder: str) -> dict[str, int]:
 
 def note_ended(folder: str, host: str, started: dict[str, str]) -> None:
     """Write down which processes are about to be ended: pid to the time it started."""
+    import json
+
     with open(os.path.join(folder, "nodes", host, _ENDED_FILE), "w") as file:
         json.dump(started, file)
 
@@ -139,6 +140,9 @@ def ended(folder: str, host: str) -> dict[str, str]:
 def read_json(path: str) -> dict[str, Any]:
     try:
         with open(path) as file:
+            # Imported where there is something to read: it is slow, and a preflight may do without
+            import json
+
             found = json.load(file)
     except (OSError, ValueError):
         return {}

@@ -36,31 +36,37 @@ class Code(Module):
         return {"there": True}
 
     def apply(self, ctx: HostContext, change: Change) -> None:
-        import shutil
-        import tempfile
-
         dest = os.path.expanduser(self.dest)
         if change.removes:
-            shutil.rmtree(dest)
+            _remove(dest)
             return
         os.makedirs(os.path.dirname(dest), exist_ok=True)
         claim = f"{dest}.claim"
         if not _claimed(claim) and _appears(dest):
             return  # another node of a shared folder was quicker
-        draft = tempfile.mkdtemp(prefix=".code-", dir=os.path.dirname(dest))
+        # Imported by the node that unpacks, not by those that wait for it: it is slow
+        from tempfile import mkdtemp
+
+        draft = mkdtemp(prefix=".code-", dir=os.path.dirname(dest))
         try:
             _unpack(ctx.blob(self.src), draft)
             os.chmod(draft, 0o755)
             os.rename(draft, dest)
         except OSError as error:
-            shutil.rmtree(draft, ignore_errors=True)
+            _remove(draft, ignore_errors=True)
             if not os.path.isdir(dest):
                 raise Failed(f"{dest} could not be made: {error}") from None
         finally:
-            shutil.rmtree(claim, ignore_errors=True)
+            _remove(claim, ignore_errors=True)
 
     def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         return {"dest": os.path.expanduser(self.dest)}
+
+
+def _remove(path: str, ignore_errors: bool = False) -> None:
+    import shutil
+
+    shutil.rmtree(path, ignore_errors=ignore_errors)
 
 
 def _claimed(path: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from playrunner.hostside.module import Probe
@@ -95,6 +94,8 @@ def _records(path: str, tail: int) -> list[dict[str, Any]]:
             lines = file.read().splitlines()
     except OSError:
         return []
+    import json  # slow, and many nodes have nothing to read
+
     records = []
     for line in lines:
         try:
