@@ -77,6 +77,13 @@ def agent_code() -> tuple[bytes, bytes]:
     )
 
 
+def prepare(module: str) -> None:
+    """Make what all hosts are sent, before threads ask for it: each would make it for itself."""
+    agent_code()
+    module_index.module_class(module)
+    code_frame(module_index.import_path(module), frozenset())
+
+
 def code_frame(path: str, loaded: frozenset[str]) -> bytes:
     """The code a module needs and the agent does not have yet; cached, as all hosts get the
     same."""

@@ -10,7 +10,7 @@ from typing import Any
 from playrunner.errors import PlayrunnerError
 from playrunner.inventory import patterns
 from playrunner.inventory.inventory import Inventory
-from playrunner.ssh.agent_code import AgentKey
+from playrunner.ssh.agent_code import AgentKey, prepare
 from playrunner.ssh.agents import Agents
 from playrunner.ssh.connection import Channel
 from playrunner.ssh.dispatcher import AgentDispatcher
@@ -77,6 +77,7 @@ class Fleet:
         if not hosts:
             return {}
         self.agents.pool.prepare()
+        prepare(module)
         with ThreadPoolExecutor(make_room(len(hosts), min(MOST_AT_ONCE, len(hosts)))) as pool:
             answers = pool.map(lambda host: self._ask(host, module, arguments(host)), hosts)
             return dict(zip(hosts, answers, strict=True))

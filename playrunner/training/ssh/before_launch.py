@@ -36,6 +36,14 @@ def check_launch(request: Request, fleet: Fleet, options: Options) -> None:
     environment_of(job, fleet, facts)
 
 
+def existing_run(job: Job, facts: Facts, fleet: Fleet) -> Run | None:
+    """The run of this name on these nodes; they are asked for it only where one of them knows it
+    or did not say."""
+    if not any(said.get("known", True) for said in facts.values()):
+        return None
+    return find_run(fleet, [node.host for node in job.nodes], job.name)
+
+
 def left_elsewhere(job: Job, facts: Facts, fleet: Fleet) -> list[str]:
     """A run of this name whose checkpoints none of these nodes sees would start from the
     beginning, unasked."""

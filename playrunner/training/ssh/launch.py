@@ -39,7 +39,7 @@ from playrunner.training.runs.remembered import used_inventory
 from playrunner.training.runs.states import CANCELLED
 from playrunner.training.screen.phases import Phases, count, step_options
 from playrunner.training.screen.screen import LiveLine
-from playrunner.training.ssh.before_launch import goes_on, left_elsewhere
+from playrunner.training.ssh.before_launch import existing_run, goes_on, left_elsewhere
 from playrunner.training.ssh.data import bring_data, with_data
 from playrunner.training.ssh.following.follow import Follower
 from playrunner.training.ssh.following.listener import RecordingListener
@@ -50,7 +50,6 @@ from playrunner.training.ssh.nodes.hosts import open_fleet, root_of, usable_host
 from playrunner.training.ssh.nodes.pool import host_pool
 from playrunner.training.ssh.nodes.sandbox_fit import fitted
 from playrunner.training.ssh.plan import environment_of, plan
-from playrunner.training.ssh.run_view import find_run
 from playrunner.training.ssh.script import script_steps
 from playrunner.training.ssh.stage import data_folder
 from playrunner.training.ssh.steps import steps_for
@@ -97,7 +96,7 @@ def _launch(request: Request, options: Options) -> int:
         facts = preflight.look(fleet, job)
         request, job = fitted(request, job, facts, fleet, options, line)
         line.minutes = job.profile.train.minutes
-        existing = find_run(fleet, [node.host for node in job.nodes], job.name)
+        existing = existing_run(job, facts, fleet)
         if existing and goes_on(existing, request, job, line):
             if options.json:
                 state = {"name": job.name, "state": existing.state, "changed": False}
@@ -248,7 +247,7 @@ def _rejoin(host: str, jobs: dict[str, Any], fleet: Fleet, options: Options) -> 
         {**command, "environment": {**command["environment"], "TRAINER_GATE": ""}}
         for command in order["commands"]
     ]
-    again = Plain({host: {**jobs[host], "told": {**order, "commands": commands}}})
+    again = Plain({host: Plain({**jobs[host], "told": {**order, "commands": commands}})})
     settings = replace(options, extra_vars=(), limit="", json=False, quiet=True)
     with Fleet(fleet.inventory) as fresh:
         return not run_plays(

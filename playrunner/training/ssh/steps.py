@@ -44,15 +44,17 @@ def steps_for(
     }
     jobs = Plain(
         {
-            node.host: {
-                **shared,
-                "folder": job.folder(node),
-                "code": codes[node.host],
-                "python": node.python,
-                "script": (script or {}).get(node.host, {}),
-                "hostfile_place": bool(facts[node.host].get("job_folder")),
-                "told": dict(vars(_start_order(job, node, hosts, codes[node.host]))),
-            }
+            node.host: Plain(
+                {
+                    **shared,
+                    "folder": job.folder(node),
+                    "code": codes[node.host],
+                    "python": node.python,
+                    "script": (script or {}).get(node.host, {}),
+                    "hostfile_place": bool(facts[node.host].get("job_folder")),
+                    "told": dict(vars(_start_order(job, node, hosts, codes[node.host]))),
+                }
+            )
             for node in job.nodes
         }
     )

@@ -3,6 +3,7 @@ refused."""
 
 from __future__ import annotations
 
+from operator import is_
 from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any
 
@@ -10,7 +11,7 @@ from jinja2 import Undefined
 from markupsafe import Markup
 
 from playrunner.errors import StepFailed
-from playrunner.text.written import DecryptedText, TemplateText, Written
+from playrunner.text.written import DecryptedText, Plain, TemplateText, Written
 
 _ATOMS = frozenset({str, Written, DecryptedText, int, float, bool, type(None)})
 _NOT_VALUES = (FunctionType, MethodType, BuiltinMethodType, type)
@@ -21,16 +22,16 @@ def plain(value: Any) -> Any:
     """The value as data: lists for tuples and generators, text for marked-up text; complains of
     what is undefined."""
     kind = type(value)
-    if kind in _ATOMS:
+    if kind in _ATOMS or kind is Plain:
         return value
     if kind is list or isinstance(value, list):
         done = [each if type(each) in _ATOMS else plain(each) for each in value]
-        return value if all(map(_same, done, value)) else done
+        return value if all(map(is_, done, value)) else done
     if isinstance(value, dict):
         members = {
             key: each if type(each) in _ATOMS else plain(each) for key, each in value.items()
         }
-        return value if all(map(_same, members.values(), value.values())) else members
+        return value if all(map(is_, members.values(), value.values())) else members
     if isinstance(value, Undefined):
         value._fail_with_undefined_error()
     if isinstance(value, (Markup, TemplateText)):
@@ -71,7 +72,3 @@ def with_newlines(source: str, value: Any) -> Any:
 def iterates(value: object) -> bool:
     """Whether a value is a generator or a view, which templates treat as a list."""
     return hasattr(type(value), "__next__") or isinstance(value, _VIEWS)
-
-
-def _same(one: object, other: object) -> bool:
-    return one is other
