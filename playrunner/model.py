@@ -25,7 +25,11 @@ class Role:
     path: Path
     defaults: Mapping[str, Any] = field(default_factory=dict)
     vars: Mapping[str, Any] = field(default_factory=dict)
-    params: Mapping[str, Any] = field(default_factory=dict)  # given where the role is called
+    params: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # given where it and those around are called
+    # Of the roles it is called in, and over them those of its dependencies; its own win
+    inherited: Mapping[str, Any] = field(default_factory=dict)
     parents: tuple[str, ...] = ()
     parent_paths: tuple[Path, ...] = ()
 

@@ -100,7 +100,8 @@ def load_role(
         path,
         variables_file(path, "defaults", parts.get("defaults_from", "main"), place),
         variables_file(path, "vars", parts.get("vars_from", "main"), place),
-        params,
+        {**around.role.params, **params} if around.role else params,
+        {**around.role.inherited, **around.role.vars} if around.role else {},
         chain,
         paths,
     )
@@ -188,7 +189,9 @@ class RoleList:
         chain: tuple[str, ...] = (),
         parts: Mapping[str, str] | None = None,
         again: bool = False,
-    ) -> None:
+    ) -> Mapping[str, Any]:
+        """Returns the variables of the role and its dependencies, for a role that depends on
+        it."""
         around = outer or self.around
         name, params, keywords = _role_entry(entry, place, around)
         place = entry.place() if isinstance(entry, Located) else place
@@ -206,14 +209,16 @@ class RoleList:
         )
         mention = (role.name, params, keywords)
         if mention in self.done and not allowed:
-            return
+            return role.vars
         dependencies = meta.get("dependencies") or []
         if not isinstance(dependencies, list):
             raise BadInput("dependencies is a list of roles", meta.place("dependencies"))
+        of_dependencies: dict[str, Any] = {}
         for dependency in dependencies:
-            self.add(
+            of_dependencies |= self.add(
                 dependency, meta.place("dependencies"), replace(inside, role=role), (*chain, name)
             )
+        role = replace(role, inherited={**role.inherited, **of_dependencies})
         self.done.append(mention)
         self.roles.append(role)
         tasks_from = (parts or {}).get("tasks_from", "main")
@@ -221,6 +226,7 @@ class RoleList:
             self.nodes += validation(role, tasks_from, replace(inside, role=role))
         self.nodes += role_nodes(role, place, inside, tasks_from)
         self.handlers += role_handlers(role, inside, (parts or {}).get("handlers_from", "main"))
+        return {**of_dependencies, **role.vars}
 
 
 def import_role(given: Mapping[str, Any], place: Place, around: Surroundings) -> tuple[Node, ...]:

@@ -32,7 +32,7 @@ def collected(scope: Scope) -> list[Layer]:
     if step:
         layers += [(values, False) for values in reversed(step.keywords.vars)]
     if role:
-        layers.append((role.vars, False))
+        layers += ((role.vars, False), (role.inherited, False))
     if play:
         layers.append((play.role_vars, False))
         if scope.files:
