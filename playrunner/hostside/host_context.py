@@ -63,6 +63,22 @@ class HostContext:
                 raise Failed("the file changed on the controller while it was sent; run again")
         return found
 
+    def receive(self, upload: dict[str, Any], start: int, take: Any) -> None:
+        """Have a large file sent from an offset on; `take` gets its pieces, in another thread."""
+        wire, sha1 = self.wire, upload["sha1"]
+        with wire.news:
+            wire.takers[self._step] = take
+        try:
+            wire.send({"id": self._step, "need": sha1, "from": start})
+            with wire.news:
+                while self._step in wire.takers and sha1 not in wire.blobs:
+                    wire.news.wait()
+        finally:
+            with wire.news:
+                wire.takers.pop(self._step, None)
+        if sha1 in wire.blobs:  # the controller had to hold it, since it was encrypted
+            take(wire.blobs[sha1][start:])
+
     def scrap(self, path: str) -> None:
         """A temporary file that is deleted if the step is interrupted."""
         self.wire.scraps.add(path)

@@ -74,12 +74,15 @@ class Agent:
             self.flush()
 
     def send_file(self, frame: dict[str, Any], path: Path, size: int) -> None:
-        """Send a file as a frame's body, read piece by piece: it may be larger than the memory."""
-        self.send({**frame, "body": size})
+        """Send a file as a frame's body, read piece by piece: it may be larger than the memory.
+        The frame may say from where on."""
+        start = frame.get("from", 0)
+        left = size - start
+        self.send({**frame, "body": left})
         self.flush()
-        left = size
         try:
             with path.open("rb") as file:
+                file.seek(start)
                 while left and (data := file.read(min(left, FILE_BYTES))):
                     self._send_now(data)
                     left -= len(data)

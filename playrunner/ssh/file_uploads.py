@@ -141,6 +141,19 @@ def is_secret_source(arguments: dict[str, Any]) -> bool:
     )
 
 
+def offered_files(value: Any) -> Iterator[tuple[str, int]]:
+    """The hashes and sizes of the files in a request's arguments."""
+    if isinstance(value, dict):
+        if isinstance(value.get("sha1"), str):
+            size = value.get("size")
+            yield value["sha1"], size if isinstance(size, int) else 0
+        for inner in value.values():
+            yield from offered_files(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from offered_files(inner)
+
+
 def _decrypted(data: bytes, path: Path) -> bytes:
     from playrunner.vault.vault import decrypted_bytes
 
