@@ -105,11 +105,8 @@ class Wire:
             if not data:
                 self.end()
             left -= len(data)
-            with self.news:
-                self.takers.get(step, len)(data)
-        with self.news:
-            self.takers.pop(step, None)
-            self.news.notify_all()
+            self.takers.get(step, len)(data)
+        self.takers.get(step, len)(b"")
 
     def next(self) -> dict[str, Any]:
         with self.news:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from _thread import allocate_lock
 
 from playrunner.hostside.module import Failed
 
@@ -65,19 +66,23 @@ class HostContext:
 
     def receive(self, upload: dict[str, Any], start: int, take: Any) -> None:
         """Have a large file sent from an offset on; `take` gets its pieces, in another thread."""
-        wire, sha1 = self.wire, upload["sha1"]
-        with wire.news:
-            wire.takers[self._step] = take
+        one_at_a_time, ended = allocate_lock(), allocate_lock()
+        ended.acquire()
+        takers = [take]
+
+        def passed(data: bytes) -> None:
+            with one_at_a_time:
+                for each in takers:
+                    each(data) if data else ended.release()
+
+        self.wire.takers[self._step] = passed
         try:
-            wire.send({"id": self._step, "need": sha1, "from": start})
-            with wire.news:
-                while self._step in wire.takers and sha1 not in wire.blobs:
-                    wire.news.wait()
+            self.wire.send({"id": self._step, "need": upload["sha1"], "from": start})
+            ended.acquire()
         finally:
-            with wire.news:
-                wire.takers.pop(self._step, None)
-        if sha1 in wire.blobs:  # the controller had to hold it, since it was encrypted
-            take(wire.blobs[sha1][start:])
+            del self.wire.takers[self._step]
+            with one_at_a_time:
+                takers.clear()  # a piece may be on its way here
 
     def scrap(self, path: str) -> None:
         """A temporary file that is deleted if the step is interrupted."""

@@ -147,19 +147,20 @@ class AgentDispatcher:
             agent_request.body, agent_request.seconds = reply.body, reply.seconds
 
     def _send_file(self, agent: Agent, reply: Reply) -> None:
-        frame = {"op": "blob", "sha1": reply.text}
-        large = self._uploads.large_file(reply.text)
-        if not large:
-            packed, data = self._uploads.packed(reply.text)
-            agent.send({**frame, "packed": packed}, data)
-        elif reply.start is None:
-            agent.send_file(frame, *large)
-        else:
+        frame: dict[str, Any] = {"op": "blob", "sha1": reply.text}
+        if reply.start is not None:
+            frame |= {"id": reply.number, "from": reply.start}
             # A connection that carried much of a large file may be lost once more
             if reply.start >= self._continued.get(agent.key, 0) + LARGE_BYTES:
                 self._continued[agent.key] = reply.start
                 self._reopened.discard(agent.key)
-            agent.send_file({**frame, "id": reply.number, "from": reply.start}, *large)
+        if large := self._uploads.large_file(reply.text):
+            agent.send_file(frame, *large)
+        elif reply.start is not None:  # it was encrypted, and is held here
+            agent.send(frame, self._uploads.content(reply.text)[reply.start :])
+        else:
+            packed, data = self._uploads.packed(reply.text)
+            agent.send({**frame, "packed": packed}, data)
 
     def _use(self, agent: Agent, do: Callable[[], None]) -> None:
         """Use an agent; when it fails, the requests it has fail with it, and no others."""

@@ -70,14 +70,15 @@ class FileUploads:
         """The bytes of a file, and whether they are compressed."""
         with self._lock:
             if sha1 not in self._packed:
-                data = self._content(sha1)
+                data = self.content(sha1)
                 small = zlib.compress(data, 1)
                 self._packed[sha1] = (
                     (True, small) if len(small) < 0.9 * len(data) else (False, data)
                 )
             return self._packed[sha1]
 
-    def _content(self, sha1: str) -> bytes:
+    def content(self, sha1: str) -> bytes:
+        """The bytes of a file that is not large."""
         if sha1 not in self._paths:
             raise StepFailed("the host asks for a file that no step of this run sends")
         path, is_secret = self._paths[sha1]

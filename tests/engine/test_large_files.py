@@ -17,6 +17,8 @@ import pytest
 
 from playrunner.modules.host._large_files import PREFIX, part_of
 from playrunner.sandbox import nodes as sandbox_nodes
+from playrunner.vault.cipher import encrypt
+from playrunner.vault.envelope import closed
 from tests.support.faults import cut_sessions, own  # noqa: F401
 from tests.support.runner import Stage
 from tests.support.sshd import NodeSet
@@ -199,6 +201,19 @@ def test_a_large_archive_is_unpacked_without_being_held_in_memory(
     assert _sha1(nodes["node1"].scratch / "large.bin") == expected
     home = Path("~/.playrunner").expanduser()
     assert not list(home.glob(f"{PREFIX}*"))
+
+
+def test_a_large_file_that_is_encrypted_arrives_decrypted(
+    own: tuple[NodeSet, Stage],
+) -> None:
+    nodes, stage = own
+    source, password = stage.folder / "large.bin", stage.folder / "password"
+    expected = _large_file(source, 17)
+    source.write_text(closed(encrypt(source.read_bytes(), b"open sesame")))
+    password.write_text("open sesame\n")
+    done = stage.play(ONE, ANSIBLE_VAULT_PASSWORD_FILE=str(password))
+    assert done.code == 0, done.text
+    assert _sha1(nodes["node1"].scratch / "large.bin") == expected
 
 
 def _large_file(path: Path, mib: int = FILE_MIB) -> str:
