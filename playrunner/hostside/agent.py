@@ -22,6 +22,8 @@ try:
 except ImportError:  # another Python than CPython
     from queue import SimpleQueue
 
+PIECE_BYTES = 1 << 20  # of a large file that are held at a time
+
 _scan: Any  # (text, where) -> (value, end)
 _chunks: Any  # (value, level) -> the pieces of its text
 try:
@@ -76,6 +78,8 @@ class Wire:
         self.frames: Any = SimpleQueue()
         self.blobs: dict[str, bytes] = {}
         self.arrived: Any = SimpleQueue()  # an entry for each blob
+        self.placed: dict[str, str] = {}  # where large files are on this host
+        self.takers: dict[int, Any] = {}  # by the step that waits for a large file
         self.children: set[int] = set()
         self.scraps: set[str] = set()
 
@@ -85,6 +89,9 @@ class Wire:
             if not line:
                 self.end()
             frame = decoded(line)
+            if "from" in frame:
+                self._pass_on(frame["id"], frame["body"])
+                continue
             body = self.source.read(frame["body"]) if "body" in frame else b""
             if frame["op"] == "blob":
                 self.blobs[frame["sha1"]] = zlib.decompress(body) if frame.get("packed") else body
@@ -92,6 +99,16 @@ class Wire:
             else:
                 frame["bytes"] = body
                 self.frames.put(frame)
+
+    def _pass_on(self, step: int, left: int) -> None:
+        """Give a large file piece by piece to its step, which may have ended meanwhile."""
+        while left:
+            data = self.source.read1(min(left, PIECE_BYTES))
+            if not data:
+                self.end()
+            left -= len(data)
+            self.takers.get(step, len)(data)
+        self.takers.get(step, len)(b"")
 
     def blob(self, step: int, sha1: str) -> bytes:
         if sha1 not in self.blobs:

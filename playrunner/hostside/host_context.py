@@ -8,6 +8,7 @@ from __future__ import annotations
 import _thread
 import os
 import time
+from _thread import allocate_lock
 
 from playrunner.hostside.child_process import started
 from playrunner.hostside.module import Failed
@@ -63,6 +64,26 @@ class HostContext:
             if hashlib.sha1(found).hexdigest() != upload["sha1"]:
                 raise Failed("the file changed on the controller while it was sent; run again")
         return found
+
+    def receive(self, upload: dict[str, Any], start: int, take: Any) -> None:
+        """Have a large file sent from an offset on; `take` gets its pieces, in another thread."""
+        one_at_a_time, ended = allocate_lock(), allocate_lock()
+        ended.acquire()
+        takers = [take]
+
+        def passed(data: bytes) -> None:
+            with one_at_a_time:
+                for each in takers:
+                    each(data) if data else ended.release()
+
+        self.wire.takers[self._step] = passed
+        try:
+            self.wire.send({"id": self._step, "need": upload["sha1"], "from": start})
+            ended.acquire()
+        finally:
+            del self.wire.takers[self._step]
+            with one_at_a_time:
+                takers.clear()  # a piece may be on its way here
 
     def scrap(self, path: str) -> None:
         """A temporary file that is deleted if the step is interrupted."""

@@ -84,14 +84,19 @@ class Inventory:
 
     def variables(self, host: str) -> Mapping[str, Value]:
         """The variables of a host, each with the value that wins."""
+        known = self._variables.get(host)
+        # Without the lock, which each step of each host would otherwise hand over
+        if known is not None and self._version == self._graph.version:
+            return known
         with self._lock:
             self._current()
             variables = self._variables.get(host)
             if variables is None:
                 _, merged = self._group_layers(self._groups_of(host))
-                variables = self._variables[host] = dict(merged)
+                variables = dict(merged)
                 for _, values in self._host_layers(host):
                     add_values(variables, values)
+                self._variables[host] = variables
             return variables
 
     def layers(self, host: str) -> Layers:
@@ -181,13 +186,14 @@ class Inventory:
     def _current(self) -> View:
         """The current graph; drops what was computed from an older one."""
         if self._view is None or self._version != self._graph.version:
+            version = self._graph.version
             view = self._view = self._graph.view()
-            self._version = self._graph.version
             self._hosts = {
                 name: Host(name, view.host_groups[name], self._graph.hosts[name].source)
                 for name in view.members["all"]
             }
             self._variables, self._by_groups = {}, {}
+            self._version = version  # last: `variables` looks at it without the lock
         return self._view
 
     def _groups_of(self, host: str) -> tuple[str, ...]:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from playrunner.run.run_state import RunState
     from playrunner.run.survey import Survey
 
+COLLECT_AFTER = 20_000  # objects more than were freed, before cycles among them are looked for
+
 
 def run_playbook(playbook: str, options: Options) -> int:
     extra = read_extra_vars(options.extra_vars)
@@ -121,6 +123,8 @@ def _run(
 
     if not gc.isenabled():  # by the program, while it loaded; a test runs many in one process
         gc.freeze()  # imported modules stay; only objects of the run itself are worth collecting
+        # A run makes hundreds of objects for each step of each host, few of them in cycles
+        gc.set_threshold(COLLECT_AFTER)
         gc.enable()
     report = reported_by(options) if reported_by else Report(options)
     warn_of_repeated_keys(report.print_note)

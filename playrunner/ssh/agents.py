@@ -24,7 +24,9 @@ from playrunner.ssh.limits import GREETING_BYTES, LINE_BYTES, limits
 from playrunner.ssh.pool import Pool
 from playrunner.ssh.replies import InvalidReply, Outstanding, Reply, SentRequest
 from playrunner.ssh.start_failure import did_not_start
+from playrunner.text.streams import encoder
 
+_encoded = encoder(json.JSONEncoder().default, allow_nan=True)
 SEND_AT_BYTES = 1 << 14  # small frames travel together
 FILE_BYTES = 1 << 20  # of a large file, read and sent at a time
 
@@ -69,17 +71,20 @@ class Agent:
     def send(self, frame: dict[str, Any], body: bytes = b"") -> None:
         if body:
             frame["body"] = len(body)
-        self._outgoing += json.dumps(frame).encode() + b"\n" + body
+        self._outgoing += _encoded(frame).encode() + b"\n" + body
         if len(self._outgoing) >= SEND_AT_BYTES:
             self.flush()
 
     def send_file(self, frame: dict[str, Any], path: Path, size: int) -> None:
-        """Send a file as a frame's body, read piece by piece: it may be larger than the memory."""
-        self.send({**frame, "body": size})
+        """Send a file as a frame's body, read piece by piece: it may be larger than the memory.
+        The frame may say from where on."""
+        start = frame.get("from", 0)
+        left = size - start
+        self.send({**frame, "body": left})
         self.flush()
-        left = size
         try:
             with path.open("rb") as file:
+                file.seek(start)
                 while left and (data := file.read(min(left, FILE_BYTES))):
                     self._send_now(data)
                     left -= len(data)

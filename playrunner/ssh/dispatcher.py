@@ -13,8 +13,9 @@ from playrunner.hostside.module import Action
 from playrunner.playbook import module_index
 from playrunner.ssh.agent_code import AgentKey
 from playrunner.ssh.agents import Agent, Agents
-from playrunner.ssh.file_uploads import FileUploads
+from playrunner.ssh.file_uploads import LARGE_BYTES, FileUploads
 from playrunner.ssh.frames import ConnectionLost
+from playrunner.ssh.replies import Reply
 from playrunner.ssh.start_failure import last_lines
 
 LOST = (
@@ -57,6 +58,7 @@ class AgentDispatcher:
         self._pending: deque[AgentRequest] = deque()
         self._latest: Agent | None = None
         self._reopened: set[AgentKey] = set()
+        self._continued: dict[AgentKey, int] = {}  # from which byte on, at the latest
 
     def send(self, key: AgentKey, module: str, request: dict[str, Any]) -> AgentRequest:
         """Send a step without waiting for its result; one for another agent first waits for those
@@ -134,11 +136,7 @@ class AgentDispatcher:
         if agent_request is None:
             return  # the request was dropped after a failure
         if reply.kind == "need":
-            if large := self._uploads.large_file(reply.text):
-                agent.send_file({"op": "blob", "sha1": reply.text, "packed": False}, *large)
-            else:
-                packed, data = self._uploads.packed(reply.text)
-                agent.send({"op": "blob", "sha1": reply.text, "packed": packed}, data)
+            self._send_file(agent, reply)
         elif reply.kind == "out":
             # Nothing of a hidden step (no_log) is shown, whatever its host sends
             if agent_request.request.get("live", True):
@@ -147,6 +145,22 @@ class AgentDispatcher:
             self._pending.remove(agent_request)
             agent_request.values = {"passed": True} if reply.kind == "passed" else reply.values
             agent_request.body, agent_request.seconds = reply.body, reply.seconds
+
+    def _send_file(self, agent: Agent, reply: Reply) -> None:
+        frame: dict[str, Any] = {"op": "blob", "sha1": reply.text}
+        if reply.start is not None:
+            frame |= {"id": reply.number, "from": reply.start}
+            # A connection that carried much of a large file may be lost once more
+            if reply.start >= self._continued.get(agent.key, 0) + LARGE_BYTES:
+                self._continued[agent.key] = reply.start
+                self._reopened.discard(agent.key)
+        if large := self._uploads.large_file(reply.text):
+            agent.send_file(frame, *large)
+        elif reply.start is not None:  # it was encrypted, and is held here
+            agent.send(frame, self._uploads.content(reply.text)[reply.start :])
+        else:
+            packed, data = self._uploads.packed(reply.text)
+            agent.send({**frame, "packed": packed}, data)
 
     def _use(self, agent: Agent, do: Callable[[], None]) -> None:
         """Use an agent; when it fails, the requests it has fail with it, and no others."""

@@ -70,14 +70,15 @@ class FileUploads:
         """The bytes of a file, and whether they are compressed."""
         with self._lock:
             if sha1 not in self._packed:
-                data = self._content(sha1)
+                data = self.content(sha1)
                 small = zlib.compress(data, 1)
                 self._packed[sha1] = (
                     (True, small) if len(small) < 0.9 * len(data) else (False, data)
                 )
             return self._packed[sha1]
 
-    def _content(self, sha1: str) -> bytes:
+    def content(self, sha1: str) -> bytes:
+        """The bytes of a file that is not large."""
         if sha1 not in self._paths:
             raise StepFailed("the host asks for a file that no step of this run sends")
         path, is_secret = self._paths[sha1]
@@ -139,6 +140,19 @@ def is_secret_source(arguments: dict[str, Any]) -> bool:
         or (isinstance(value, dict) and value.get("secret") is True)
         for value in arguments.values()
     )
+
+
+def offered_files(value: Any) -> Iterator[tuple[str, int]]:
+    """The hashes and sizes of the files in a request's arguments."""
+    if isinstance(value, dict):
+        if isinstance(value.get("sha1"), str):
+            size = value.get("size")
+            yield value["sha1"], size if isinstance(size, int) else 0
+        for inner in value.values():
+            yield from offered_files(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from offered_files(inner)
 
 
 def _decrypted(data: bytes, path: Path) -> bytes:

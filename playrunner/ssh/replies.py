@@ -6,9 +6,10 @@ import json
 import math
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from playrunner.ssh.file_uploads import offered_files
 from playrunner.ssh.limits import (
     DEPTH,
     HEARTBEATS,
@@ -39,6 +40,7 @@ class Reply(NamedTuple):
     values: dict[str, Any] = {}
     body: bytes = b""
     seconds: float = 0.0
+    start: int | None = None  # from which byte on a large file is needed
 
 
 class SentRequest(NamedTuple):
@@ -58,6 +60,7 @@ class Outstanding:
         self._limits = limits
         self._sent: deque[SentRequest] = deque()
         self._sent_files: set[str] = set()
+        self._sent_large = 0  # for the next request
         self._shown = 0  # characters of output for the next request
         self._heartbeats = 0  # for the next request
         self._free_at = 0.0  # when the agent answered last and could start the next
@@ -75,7 +78,7 @@ class Outstanding:
         if reply.number != sent.number:
             raise InvalidReply(f"a reply to request {reply.number}, but the next is {sent.number}")
         if reply.kind == "need":
-            self._accept_need(reply.text, sent)
+            self._accept_need(reply, sent)
         elif reply.kind == "out":
             self._shown += len(reply.text)
             if self._shown > SHOWN_ALLOWANCE * self._limits.shown_bytes:
@@ -92,12 +95,16 @@ class Outstanding:
         else:
             self._expect_in_time(sent)
 
-    def _accept_need(self, name: str, sent: SentRequest) -> None:
-        if name in self._sent_files:
-            raise InvalidReply("it requests a file that it has")
-        if name not in _offered(sent.request.get("args")):
+    def _accept_need(self, reply: Reply, sent: SentRequest) -> None:
+        offered = list(offered_files(sent.request.get("args")))
+        if (reply.text, True) not in [(name, size >= (reply.start or 0)) for name, size in offered]:
             raise InvalidReply("it requests a file that the step does not offer")
-        self._sent_files.add(name)
+        large = reply.start is not None
+        self._sent_large += large  # twice where the beginning that it had was wrong
+        if reply.text in self._sent_files or self._sent_large > 2 * len(offered):
+            raise InvalidReply("it requests a file that it has")
+        if not large:
+            self._sent_files.add(reply.text)
 
     def _expect_in_time(self, sent: SentRequest) -> None:
         """Our agent ends a step at its timeout; one that goes on cannot be trusted."""
@@ -121,7 +128,7 @@ class Outstanding:
             self._halted = sent.epoch, group
         self._sent.popleft()
         self._free_at = time.monotonic()
-        self._shown = self._heartbeats = 0
+        self._shown = self._heartbeats = self._sent_large = 0
 
 
 def parsed(line: bytes) -> dict[str, Any]:
@@ -167,7 +174,10 @@ def checked(frame: dict[str, Any], body: bytes | bytearray) -> Reply:
         raise InvalidReply(f"a frame must have one of {', '.join(sorted(_KINDS))}")
     (kind,) = kinds
     if kind in ("need", "out"):
-        return Reply(number, kind, _expect(frame, kind, str, "a text"))
+        start = frame.get("from")
+        if start is not None and (type(start) is not int or start < 0):
+            raise InvalidReply('"from" is not an offset')
+        return Reply(number, kind, _expect(frame, kind, str, "a text"), start=start)
     if kind in ("alive", "passed"):
         if frame[kind] is not True:
             raise InvalidReply(f'"{kind}" is not true')
@@ -258,18 +268,6 @@ def _cut(text: str) -> str:
     if len(text) <= TEXT_CHARACTERS:
         return text
     return f"{text[:TEXT_CHARACTERS]}... ({len(text) - TEXT_CHARACTERS} more characters)"
-
-
-def _offered(value: Any) -> Iterator[str]:
-    """The hashes of the files in a request's arguments."""
-    if isinstance(value, dict):
-        if isinstance(value.get("sha1"), str):
-            yield value["sha1"]
-        for inner in value.values():
-            yield from _offered(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _offered(inner)
 
 
 def _depth(value: Any) -> int:

@@ -27,6 +27,10 @@ WAKE_SECONDS = 0.5  # how often a transport looks whether its handshake took too
 # And once it is open, whether a keep-alive is due. A thousand idle connections that look twice a
 # second take a fifth of a core, and the interpreter from the threads that work.
 WAKES_PER_KEEP_ALIVE = 3
+_FABRIC_SETTINGS = (
+    *("authentication", "base_ssh_config", "connect_kwargs", "forward_agent", "gateway"),
+    *("inline_ssh_env", "port", "timeouts", "user"),
+)
 _QUICKACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 # It logs the traceback of what ends a connection, which is reported here as one line.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -70,11 +74,12 @@ def _opened(target: Target, gateway: fabric.Connection | None) -> fabric.Connect
     try:
         options = {**_authentication(target), "transport_factory": _transport(target)}
         options["sock"] = _through(gateway, target) if gateway else _socket(target)
-        made = _connection_class()(
+        connection, settings = _of_fabric()
+        made = connection(
             target.address,
             user=target.user,
             port=target.port,
-            config=_fabric_config(),
+            config=settings,
             connect_timeout=target.connect_seconds,
             connect_kwargs=options,
         )
@@ -91,11 +96,8 @@ def _opened(target: Target, gateway: fabric.Connection | None) -> fabric.Connect
         if isinstance(error, paramiko.SSHException) and "authentication methods" in why:
             why += locked_key_remedy(target.keys)
         why = f"{described(target)}: {why}"
-        raise (
-            ServerBusy(why)
-            if closed_unread(error, time.monotonic() - began, why)
-            else HostUnreachable(why)
-        ) from None
+        is_busy = closed_unread(error, time.monotonic() - began, why)
+        raise (ServerBusy if is_busy else HostUnreachable)(why) from None
     # Unanswered keep-alives break the connection; without them a lost host is waited for forever.
     made.transport.set_keepalive(target.alive_seconds)
     if target.alive_seconds and not isinstance(made.transport.sock, ProxySocket):
@@ -155,30 +157,30 @@ def _socket(target: Target) -> socket.socket:
 
 
 @cache
-def _connection_class() -> type[fabric.Connection]:
-    """Fabric's connection, which lists all its attributes each time one is set: half a millisecond
-    for each host."""
-    import fabric
-
-    own = frozenset(dir(fabric.Connection))
-
-    class Connection(fabric.Connection):  # type: ignore[misc]  # Fabric has no types
-        def __setattr__(self, name: str, value: Any) -> None:
-            if name in own:
-                object.__setattr__(self, name, value)
-            else:
-                super().__setattr__(name, value)
-
-    return Connection
-
-
-def _fabric_config() -> fabric.Config:
+def _of_fabric() -> tuple[type[fabric.Connection], fabric.Config]:
+    """Fabric's connection, which lists all its attributes each time one is set, and its defaults,
+    which it merges anew for each connection and value: a millisecond for each host."""
     import fabric
     import paramiko
 
-    # ssh's configuration has been applied to the target already; Fabric must not apply it again.
-    # One for each connection: Fabric writes into it, and connections are opened side by side.
-    return fabric.Config(ssh_config=paramiko.SSHConfig(), lazy=True)
+    class Connection(fabric.Connection):  # type: ignore[misc]  # Fabric has no types
+        # What it does not know as an attribute it would write into the configuration
+        __setattr__ = object.__setattr__
+
+    class Config(fabric.Config):  # type: ignore[misc]  # Fabric has no types
+        def __init__(self) -> None: ...  # all connections read the values below
+
+        def __getitem__(self, name: str) -> Any:
+            return getattr(self, name)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(defaults, name)
+
+    # ssh's configuration has been applied to the target already, and is not applied again
+    defaults = fabric.Config(ssh_config=paramiko.SSHConfig(), lazy=True)
+    for name in _FABRIC_SETTINGS:
+        setattr(Config, name, getattr(defaults, name))
+    return Connection, Config()
 
 
 def _authentication(target: Target) -> dict[str, Any]:

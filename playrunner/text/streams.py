@@ -14,6 +14,7 @@ import math
 import os
 import re
 import sys
+from collections.abc import Callable
 from typing import Any, TextIO
 
 from playrunner.errors import NotWritten
@@ -53,8 +54,18 @@ def _escaped(found: re.Match[str]) -> str:
     )
 
 
-# json.dumps would make one for each call
-_encoder = json.JSONEncoder(default=str, allow_nan=False)
+def encoder(default: Callable[[Any], Any], allow_nan: bool) -> Callable[[Any], str]:
+    """json.dumps with these settings; it and JSONEncoder make a new encoder for each value."""
+    plain = json.JSONEncoder(default=default, allow_nan=allow_nan)
+    make = json.encoder.c_make_encoder  # type: ignore[attr-defined]
+    if make is None:  # another Python than CPython
+        return plain.encode
+    quoted = json.encoder.encode_basestring_ascii  # type: ignore[attr-defined]
+    chunks = make(None, default, quoted, None, ": ", ", ", False, False, allow_nan)
+    return lambda value: "".join(chunks(value, 0))
+
+
+_encoded = encoder(str, allow_nan=False)
 
 
 def as_json(value: Any, indent: int | None = None) -> str:
@@ -62,7 +73,7 @@ def as_json(value: Any, indent: int | None = None) -> str:
     type its text."""
     try:
         if indent is None:
-            return _encoder.encode(value)
+            return _encoded(value)
         return json.dumps(value, indent=indent, default=str, allow_nan=False)
     except (ValueError, TypeError):
         return json.dumps(_without_nan(value), indent=indent, default=str, allow_nan=False)

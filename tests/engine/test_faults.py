@@ -3,33 +3,13 @@ Ctrl-C."""
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 
-from playrunner.sandbox import nodes as sandbox_nodes
-from tests.support.faults import own  # noqa: F401
+from tests.support.faults import cut_sessions, own  # noqa: F401
 from tests.support.runner import Stage
 from tests.support.sshd import NodeSet
 from tests.support.until import until
-
-
-def cut_sessions(nodes: NodeSet, name: str) -> None:
-    """End the server's processes for everyone who is logged in to a node; the server itself goes
-    on."""
-    listener = next(node.pid for node in sandbox_nodes.status(nodes.root) if node.name == name)
-    listed = subprocess.run(
-        ["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True
-    ).stdout
-    cut = [
-        int(line.split()[0]) for line in listed.splitlines()[1:] if int(line.split()[1]) == listener
-    ]
-    assert cut, "nobody is logged in"
-    for pid in cut:
-        with suppress(ProcessLookupError):  # one that was just ending
-            os.kill(pid, signal.SIGKILL)
 
 
 def test_a_host_that_is_down_does_not_stop_the_others(own: tuple[NodeSet, Stage]) -> None:

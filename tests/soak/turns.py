@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
 import threading
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import psutil
 
-from playrunner.sandbox import nodes as sandbox_nodes
+from tests.soak.faults import PLAY_FAULTS, disturbed_environment, end, put_right
 from tests.soak.world import Violation, World
 
 PLAY = """
@@ -36,11 +35,14 @@ for step in range(5):
 """
 PAYLOAD_BYTES = 2 << 20
 ENDINGS = (0, 2, 4, 130)  # done, failed, unreachable, interrupted
-AWS_FAULTS = (
+AWS_FAULTS: tuple[dict[str, object], ...] = (
     {"kind": "throttle", "times": 5},
     {"kind": "error", "times": 3},
     {"kind": "lost", "mutating": True, "times": 2},
+    {"kind": "lag"},
+    {"kind": "restart"},
 )
+LAG_SECONDS = 4.0
 
 
 def play(world: World) -> str:
@@ -52,14 +54,14 @@ def play(world: World) -> str:
     book.write_text(PLAY.replace("ROUND", str(world.turns)))
     words = ("play", str(book), "--inventory", "local", "--json")
     fault = world.rng.choice(tuple(PLAY_FAULTS))
-    process = world.start(*words)
+    process = world.start(*words, **disturbed_environment(world))
     timer = threading.Timer(world.rng.uniform(0.3, 4.0), lambda: PLAY_FAULTS[fault](world, process))
     timer.start()
     disturbed = world.finish(process)
     timer.join()
     if disturbed.code not in (*ENDINGS, -signal.SIGKILL):
         raise Violation(f"play under {fault} ended with {disturbed.code}: {disturbed.err[-800:]}")
-    sandbox_nodes.up(world.sandbox, 2)
+    put_right(world)
     for expected in ("right", "unchanged"):
         ended = world.run(*words)
         if ended.code or (expected == "unchanged" and ended.total("changed")):
@@ -80,7 +82,7 @@ def launch(world: World) -> str:
     process = world.start(*words)
     killed = world.rng.random() < 0.5
     if killed:
-        timer = threading.Timer(world.rng.uniform(2, 15), lambda: _end(process, signal.SIGKILL))
+        timer = threading.Timer(world.rng.uniform(2, 15), lambda: end(process, signal.SIGKILL))
         timer.start()
     ended = world.finish(process)
     if killed:
@@ -97,9 +99,10 @@ def cloud(world: World) -> str:
     if up.code:
         raise Violation(f"sandbox.up --aws: {up.err[-800:]}")
     fault = world.rng.choice(AWS_FAULTS)
-    _aws_faults(world, fault)
+    disturb, undo = _cloud_fault(world, fault)
+    disturb()
     made = world.run("efs.create", "--inventory", "local", "--json")
-    _aws_faults(world, None)
+    undo()
     if made.code not in ENDINGS:
         raise Violation(f"efs.create under {fault}: {made.code}: {made.err[-800:]}")
     ended = world.run("teardown", "--inventory", "local", "--yes")
@@ -111,60 +114,39 @@ def cloud(world: World) -> str:
 TURNS: dict[Callable[[World], str], int] = {play: 8, cloud: 1, launch: 1}
 
 
-def _nothing(world: World, process: subprocess.Popen[str]) -> None:
-    pass
+def _cloud_fault(
+    world: World, fault: dict[str, object]
+) -> tuple[Callable[[], None], Callable[[], None]]:
+    """How the cloud is disturbed before a command, and put right after it."""
+    if fault["kind"] == "lag":
+        return (
+            lambda: _aws(world, "POST", "settings", {"lag": {"*": LAG_SECONDS}}),
+            lambda: _aws(world, "POST", "settings", {"lag": {}}),
+        )
+    if fault["kind"] == "restart":
+        timer = threading.Timer(world.rng.uniform(1, 6), lambda: _restart_aws(world))
+        return timer.start, timer.join
+    return lambda: _aws(world, "POST", "faults", fault), lambda: _aws(world, "DELETE", "faults")
 
 
-def _end(process: subprocess.Popen[str], number: int) -> None:
-    with suppress(ProcessLookupError):
-        process.send_signal(number)
-
-
-def _killed_agent(world: World, process: subprocess.Popen[str]) -> None:
-    victims = [each for each in world.node_processes() if "python" in _name(each)]
-    if victims:
+def _restart_aws(world: World) -> None:
+    """The API is gone for some seconds; what it held in memory is gone with it."""
+    for process in world.servers():
         with suppress(psutil.Error):
-            world.rng.choice(victims).kill()
+            if "playrunner.sandbox.aws.api.server" in process.cmdline():
+                process.kill()
+    world.run("sandbox.up", "--aws")
 
 
-def _lost_node(world: World, process: subprocess.Popen[str]) -> None:
-    sandbox_nodes.stop(world.sandbox, [world.rng.choice(world.nodes())])
-
-
-def _ended_holder(world: World, process: subprocess.Popen[str]) -> None:
-    """The process that keeps connections open dies under the play."""
-    for each in psutil.process_iter():
-        with suppress(psutil.Error):
-            words = each.cmdline()
-            if "playrunner.ssh.kept.holder" in words and str(world.folder) in words[-1]:
-                os.kill(each.pid, signal.SIGKILL)
-
-
-PLAY_FAULTS: dict[str, Callable[[World, subprocess.Popen[str]], None]] = {
-    "nothing": _nothing,
-    "a killed agent": _killed_agent,
-    "a lost node": _lost_node,
-    "a killed holder of connections": _ended_holder,
-    "SIGTERM": lambda world, process: _end(process, signal.SIGTERM),
-    "SIGKILL": lambda world, process: _end(process, signal.SIGKILL),
-}
-
-
-def _name(process: psutil.Process) -> str:
-    with suppress(psutil.Error):
-        return str(process.name())
-    return ""
-
-
-def _aws_faults(world: World, fault: dict[str, object] | None) -> None:
+def _aws(world: World, method: str, place: str, body: Any = None) -> None:
     record = json.loads((world.sandbox / "aws.json").read_text())
     header = (world.sandbox / "aws" / "control-header").read_text().strip()
     name, _, value = header.partition(":")
     request = urllib.request.Request(
-        f"{record['endpoint_url']}/_sandbox/faults",
-        data=json.dumps(fault).encode() if fault else None,
+        f"{record['endpoint_url']}/_sandbox/{place}",
+        data=json.dumps(body).encode() if body else None,
         headers={name: value.strip(), "Content-Type": "application/json"},
-        method="POST" if fault else "DELETE",
+        method=method,
     )
     with urllib.request.urlopen(request, timeout=30):
         pass

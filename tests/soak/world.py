@@ -66,11 +66,11 @@ class World:
             "PLAYRUNNER_SILENT_SECONDS": "30",
         }
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-m", "invoke", *words],
             cwd=ROOT,
-            env=self.environment(),
+            env={**self.environment(), **environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -109,11 +109,11 @@ class World:
         self.turns += 1
         self.run("connections.close")
         _until(lambda: not self.node_processes(), "a process is left on a node", self._shown)
-        for process in self._servers():
+        for process in self.servers():
             self._check_size(process)
         zombies = [
             child.pid
-            for process in [psutil.Process(), *self._servers()]
+            for process in [psutil.Process(), *self.servers()]
             for child in process.children(recursive=True)
             if child.status() == psutil.STATUS_ZOMBIE
         ]
@@ -128,7 +128,7 @@ class World:
     def _shown(self) -> str:
         return "; ".join(" ".join(process.cmdline())[:200] for process in self.node_processes())
 
-    def _servers(self) -> list[psutil.Process]:
+    def servers(self) -> list[psutil.Process]:
         """The sandbox's own long-lived processes: clouds and the cluster's API."""
         found = []
         for process in psutil.process_iter():

@@ -196,7 +196,7 @@ def test_sizes_that_are_none_are_refused(
 @pytest.mark.parametrize("count", range(1, 18))
 def test_each_pair_meets_once_in_rounds_of_disjoint_pairs(count: int) -> None:
     ranks = [7 * rank for rank in range(count)]
-    planned = rounds(ranks)
+    planned = list(rounds(ranks))
     assert sorted(pair for pairs in planned for pair in pairs) == sorted(combinations(ranks, 2))
     assert len(planned) == (0 if count == 1 else count - 1 if count % 2 == 0 else count)
     for pairs in planned:

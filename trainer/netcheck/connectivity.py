@@ -1,16 +1,30 @@
 """Which nodes can reach each other: every node connects to every other at once, which finds all
-dead links in one round."""
+dead links in one round; of many nodes, each connects to some, so that a thousand do not open a
+million connections."""
 
 from __future__ import annotations
 
 import os
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from trainer.distributed.listening import listening
 
 CONNECT_SECONDS = 5.0  # a lost packet is sent again after one second, then after two
+
+
+ALL_LINKS_NODES = 64  # up to so many nodes every link is probed
+
+
+def probed(rank: int, ranks: Sequence[int]) -> list[int]:
+    """The ranks that one connects to: all; of many those 1, 2, 4, 8, ... places after it, which
+    are as many as the logarithm, and are others for each of the nodes that connect to it."""
+    if len(ranks) <= ALL_LINKS_NODES:
+        return [other for other in ranks if other != rank]
+    own = ranks.index(rank)
+    steps = (1 << exponent for exponent in range((len(ranks) - 1).bit_length()))
+    return [ranks[(own + step) % len(ranks)] for step in steps]
 
 
 class Mesh:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from trainer.netcheck.connectivity import CONNECT_SECONDS, Mesh
+from trainer.netcheck.connectivity import CONNECT_SECONDS, Mesh, probed
 from trainer.netcheck.pairing import better, bus_gbps, repeat_rounds, silent
 from trainer.netcheck.process_rank import ProcessRank
 from trainer.netcheck.search import most_rounds, next_round
@@ -182,7 +182,8 @@ class Coordinator:
                     }
 
     def _dead_links(self, leaders: list[int]) -> dict[tuple[int, int], dict[str, Any]]:
-        """Probe all links at once, before a rank waits for a timeout."""
+        """Probe all links at once (of many nodes some of each), before a rank waits for a
+        timeout."""
         addresses = {rank: self._addresses[rank] for rank in leaders if self._addresses[rank]}
         if len(leaders) < 2 or len(addresses) < len(leaders):
             return {}
@@ -236,8 +237,9 @@ def perform(task: dict[str, Any], step: int, traffic: Any, rank: int, mesh: Mesh
         return traffic.all_reduce(f"group/{step}", task["sizes"], task["seconds"])
     if task["do"] == "mesh":
         others = {int(key): address for key, address in task["addresses"].items()}
-        own = others.pop(rank, None)
-        return mesh.unreachable(others) if own else None
+        if rank not in others:
+            return None
+        return mesh.unreachable({other: others[other] for other in probed(rank, sorted(others))})
     for a, b in task["pairs"]:
         if rank in (a, b):
             return traffic.pair(f"group/{step}/{a}-{b}", b if rank == a else a, task["seconds"])

@@ -3,7 +3,8 @@ how figures are computed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -11,19 +12,17 @@ from typing import Any
 _OUTLIER_FACTOR = 3.0
 
 
-def rounds(ranks: Sequence[int]) -> list[list[tuple[int, int]]]:
+def rounds(ranks: Sequence[int]) -> Iterator[list[tuple[int, int]]]:
     """Every pair once, in rounds of disjoint pairs: n-1 rounds for an even number, n for an odd
-    one."""
+    one. Of many nodes, only the first rounds are ever asked for."""
     circle: list[int | None] = list(ranks) + ([None] if len(ranks) % 2 else [])
-    planned = []
     for _ in range(len(circle) - 1):
         half = len(circle) // 2
         facing = zip(circle[:half], reversed(circle[half:]), strict=True)
-        planned.append(
-            [(min(a, b), max(a, b)) for a, b in facing if a is not None and b is not None]
-        )
+        pairs = [(min(a, b), max(a, b)) for a, b in facing if a is not None and b is not None]
+        if pairs:
+            yield pairs
         circle = [circle[0], circle[-1], *circle[1:-1]]  # the first stays, the others rotate
-    return [pairs for pairs in planned if pairs]
 
 
 def repeat_rounds(
@@ -69,13 +68,13 @@ def silent(measured: Mapping[tuple[int, int], Mapping[str, Any]]) -> set[int]:
     """Ranks that failed with two partners and succeeded with none: trying the rest would cost a
     timeout each."""
     answered = {rank for pair, each in measured.items() if "error" not in each for rank in pair}
-    failed = [
+    failed = Counter(
         rank
         for pair, each in measured.items()
         if "error" in each and each.get("tried", True)
         for rank in pair
-    ]
-    return {rank for rank in failed if rank not in answered and failed.count(rank) >= 2}
+    )
+    return {rank for rank, times in failed.items() if rank not in answered and times >= 2}
 
 
 def bus_gbps(size: int, seconds: float, world_size: int) -> float:
@@ -85,11 +84,12 @@ def bus_gbps(size: int, seconds: float, world_size: int) -> float:
 
 def _disjoint(pairs: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
     planned: list[list[tuple[int, int]]] = []
+    taken: list[set[int]] = []  # the ranks of each round
     for pair in pairs:
-        free = (pairs for pairs in planned if not any(set(pair) & set(other) for other in pairs))
-        chosen = next(free, None)
-        if chosen is None:
-            planned.append([pair])
-        else:
-            chosen.append(pair)
+        number = next((n for n, ranks in enumerate(taken) if ranks.isdisjoint(pair)), len(taken))
+        if number == len(taken):
+            planned.append([])
+            taken.append(set())
+        planned[number].append(pair)
+        taken[number].update(pair)
     return planned

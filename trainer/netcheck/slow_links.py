@@ -132,8 +132,11 @@ def _culprit(links: Sequence[_Link], slow: Mapping[_Link, float]) -> str | None:
     """The node with the largest share of slow links, if that is large enough; among equals the
     slowest."""
     best: tuple[float, float, str] | None = None
-    for node in {node for link in links for node in link.ends}:
-        own = [link for link in links if node in link.ends]
+    by_node: dict[str, list[_Link]] = {}
+    for link in links:
+        for node in link.ends:
+            by_node.setdefault(node, []).append(link)
+    for node, own in by_node.items():
         bad = {link: slow[link] for link in own if link in slow}
         if len(bad) >= 2 and len(bad) >= NODE_SHARE * len(own):
             best = max(best or (0.0, 0.0, ""), (len(bad) / len(own), _typical(node, bad), node))

@@ -7,6 +7,7 @@ may be connected.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,14 +84,20 @@ def _dead(result: Mapping[str, Any]) -> Findings:
             " between nodes"
         )
         return Findings((line,))
-    lines, named, links = [], [], []
+    lines, links = [], []
+    named: dict[str, None] = {}
+    good = Counter(end for pair in pairs if "error" not in pair for end in (pair["a"], pair["b"]))
+    dead: dict[str, list[str]] = {}
+    for pair in failed:
+        dead.setdefault(pair["a"], []).append(pair["b"])
+        dead.setdefault(pair["b"], []).append(pair["a"])
     for pair in failed:
         for node, other in ((pair["a"], pair["b"]), (pair["b"], pair["a"])):
             if node in named or other in named or other not in answering:
                 continue
-            if line := _dead_node(node, pair["error"], pairs, failed):
+            if line := _dead_node(node, pair["error"], dead[node], good[node]):
                 lines.append(line)
-                named.append(node)
+                named[node] = None
     for pair in failed:
         if pair["a"] not in named and pair["b"] not in named:
             lines.append(f"the link {pair['a']} - {pair['b']} is dead: {pair['error']}")
@@ -98,12 +105,8 @@ def _dead(result: Mapping[str, Any]) -> Findings:
     return Findings(tuple(lines), tuple(named), tuple(links))
 
 
-def _dead_node(
-    node: str, error: str, pairs: Sequence[Mapping[str, Any]], failed: Sequence[Mapping[str, Any]]
-) -> str:
+def _dead_node(node: str, error: str, dead: Sequence[str], good: int) -> str:
     """The finding when this node's links are all or mostly dead; else ""."""
-    dead = [_other(pair, node) for pair in failed if node in (pair["a"], pair["b"])]
-    good = sum("error" not in pair for pair in pairs if node in (pair["a"], pair["b"]))
     if not good:
         return (
             f"{node} does not answer any node (tried: {_listed(dead)}), which answer others:"
@@ -163,10 +166,6 @@ def _summary(result: Mapping[str, Any], expected: Expected) -> str:
     text += f"; all-reduce {rate_text(sums[-1]['bus_gbps'])}" if sums else ""
     shared = result.get("one_machine") and expected.gbps is None
     return text + ("; links are not compared, all are of one machine" if shared else "")
-
-
-def _other(pair: Mapping[str, Any], node: str) -> str:
-    return str(pair["b"] if pair["a"] == node else pair["a"])
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -23,10 +23,32 @@ TEXT_LIMIT = 256 * 1024  # bytes of a file that a state holds, for a diff or to 
 CHUNK = 1024 * 1024  # bytes read at a time
 
 
+class Source:
+    """What a file shall hold, and the file beside it that is filled first."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = chunks
+
+    def begin(self, ctx: HostContext, path: str) -> str:
+        """A path beside `path` for the file until it is whole."""
+        scrap = scrap_beside(path)
+        ctx.scrap(scrap)
+        os.close(os.open(scrap, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        return scrap
+
+    def fill(self, fd: int) -> None:
+        for chunk in self._chunks:
+            while chunk:
+                chunk = chunk[os.write(fd, chunk) :]
+
+    def end(self, ctx: HostContext, scrap: str) -> None:
+        ctx.kept(scrap)
+
+
 def write(
     ctx: HostContext,
     path: str,
-    chunks: Iterable[bytes],
+    chunks: Iterable[bytes] | Source,
     attributes: State,
     validate: Optional[str] = None,
     unsafe: bool = False,
@@ -34,16 +56,12 @@ def write(
     """Write a file whole or not at all; an existing one keeps its mode and owner unless asked
     otherwise."""
     current = stat_of(path, follow=True)
-    scrap = scrap_beside(path)
-    ctx.scrap(scrap)
+    source = chunks if isinstance(chunks, Source) else Source(chunks)
+    scrap = source.begin(ctx, path)
     try:
-        fd = os.open(
-            scrap, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600
-        )
+        fd = os.open(scrap, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
         try:
-            for chunk in chunks:
-                while chunk:
-                    chunk = chunk[os.write(fd, chunk) :]
+            source.fill(fd)
             _keep_attributes(fd, current if current and stat.S_ISREG(current.st_mode) else None)
             set_attributes(fd, attributes)
             os.fsync(fd)
@@ -57,7 +75,7 @@ def write(
             os.unlink(scrap)
         raise
     finally:
-        ctx.kept(scrap)
+        source.end(ctx, scrap)
 
 
 def backup_of(ctx: HostContext, path: str) -> str:
@@ -197,7 +215,7 @@ def _replace(scrap: str, path: str, unsafe: bool) -> None:
     except OSError:
         if not unsafe or not os.path.isfile(path):
             raise
-        data = read_bytes(scrap)
         with open(path, "wb") as file:
-            file.write(data)
+            for chunk in chunks_of(scrap):
+                file.write(chunk)
         os.unlink(scrap)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 
 from playrunner.hostside.module import Failed
-from playrunner.modules.host._content import TEXT_LIMIT, backup_of, chunks_of, sha1_of
+from playrunner.modules.host._content import TEXT_LIMIT, Source, backup_of, chunks_of, sha1_of
+from playrunner.modules.host._large_files import LargeFile, is_large
 from playrunner.modules.host._paths import (
     apply_change,
     expanded,
@@ -106,7 +107,7 @@ class Delivered(Placed):
             ctx,
             path,
             change,
-            contents(ctx, entry) if forward else None,
+            _source(ctx, entry) if forward else None,
             self.validate if forward else None,
             self.unsafe_writes,
         )
@@ -142,6 +143,10 @@ def contents(ctx: HostContext, entry: Entry) -> Iterable[bytes]:
     if "data" in entry:
         return (entry["data"],)
     return chunks_of(entry["from"]) if "from" in entry else (ctx.blob(entry),)
+
+
+def _source(ctx: HostContext, entry: Entry) -> Source:
+    return LargeFile(ctx, entry) if is_large(ctx, entry) else Source(contents(ctx, entry))
 
 
 def entry_of(name: str, data: bytes) -> Entry:

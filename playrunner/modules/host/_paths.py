@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
+    from playrunner.modules.host._content import Source
 
 
 class Looked(dict):  # type: ignore[type-arg]
@@ -113,7 +114,7 @@ def apply_change(
     ctx: HostContext,
     path: str,
     change: Change,
-    chunks: Optional[Iterable[bytes]] = None,
+    chunks: Iterable[bytes] | Source | None = None,
     validate: Optional[str] = None,
     unsafe: bool = False,
 ) -> None:
@@ -264,7 +265,7 @@ def _write_as(
     path: str,
     after: State,
     before: Optional[State],
-    chunks: Optional[Iterable[bytes]],
+    chunks: Iterable[bytes] | Source | None,
     validate: Optional[str],
     unsafe: bool,
 ) -> None:

@@ -8,6 +8,7 @@ from playrunner.hostside.module import Failed
 from playrunner.modules.host._archive import Member, members_of, packed_owner, topmost
 from playrunner.modules.host._content import chunks_of, refuse, sha1_of, stat_of, write
 from playrunner.modules.host._labels import set_labels
+from playrunner.modules.host._large_files import LargeFile, is_large
 from playrunner.modules.host._modes import default_bits, octal
 from playrunner.modules.host._owners import set_attributes
 from playrunner.modules.host._paths import (
@@ -138,6 +139,8 @@ class Unarchive(Placed):
 
     def _read(self, ctx: HostContext) -> tuple[str, list[Member]]:
         if isinstance(self.src, dict):
+            if is_large(ctx, self.src):
+                return self._read_large(ctx, self.src)
             return members_of(self.src["name"], ctx.blob(self.src))
         if "://" in self.src:
             from playrunner.modules.host._http import fetch
@@ -156,6 +159,23 @@ class Unarchive(Placed):
                 src=source,
             )
         return members_of(source)
+
+    def _read_large(self, ctx: HostContext, sent: dict[str, Any]) -> tuple[str, list[Member]]:
+        """In a folder of this user's own, since /tmp may be memory; it is read from there for as
+        long as it is open."""
+        folder = os.path.join(os.path.expanduser("~"), ".playrunner")
+        os.makedirs(folder, 0o700, exist_ok=True)
+        path = os.path.join(folder, f"{sent['sha1']}-{os.getpid()}")
+        ctx.scrap(path)
+        try:
+            write(ctx, path, LargeFile(ctx, sent, sent["sha1"]), {"mode": "0600"})
+            return members_of(path)
+        except OSError as error:
+            refuse(error, path)
+        finally:
+            if os.path.lexists(path):
+                os.unlink(path)
+            ctx.kept(path)
 
     def _as_file(self, ctx: HostContext) -> Any:
         if isinstance(self.src, dict):

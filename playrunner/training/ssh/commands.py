@@ -40,10 +40,7 @@ def _gate(job: Job, node: NodeSlot) -> dict[str, str]:
     }
     if job.elastic:
         return variables  # which nodes take part is only known after the rendezvous
-    return {
-        **variables,
-        "GATE_NODES": ",".join(other.host for other in job.nodes for _ in range(other.slots)),
-    }
+    return {**variables, "GATE_NODES": job.host_of_ranks}
 
 
 def hostfile(job: Job) -> str:

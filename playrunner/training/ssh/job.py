@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from playrunner.errors import BadInput
@@ -59,6 +60,16 @@ class Job:
     @property
     def gate_port(self) -> int:
         return self.port + 2
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The number of each node in the job, by its host."""
+        return {node.host: number for number, node in enumerate(self.nodes)}
+
+    @cached_property
+    def host_of_ranks(self) -> str:
+        """The host of each rank, in their order."""
+        return ",".join(node.host for node in self.nodes for _ in range(node.slots))
 
     @property
     def proves(self) -> bool:

@@ -27,6 +27,7 @@ def steps_for(
     of the user's own."""
     name, archive = code_archive()
     hosts = [node.host for node in job.nodes]
+    others = hosts[1:]  # one list for all: each node's own would be a square of them
     codes = {node.host: f"{node.root}/code/{name}" for node in job.nodes}
     summary = {**job.summary(), "codes": codes}
     shared = {
@@ -52,7 +53,7 @@ def steps_for(
                     "python": node.python,
                     "script": (script or {}).get(node.host, {}),
                     "hostfile_place": bool(facts[node.host].get("job_folder")),
-                    "told": dict(vars(_start_order(job, node, hosts, codes[node.host]))),
+                    "told": dict(vars(_start_order(job, node, hosts, others, codes[node.host]))),
                 }
             )
             for node in job.nodes
@@ -65,15 +66,17 @@ def _as_file(environment: Iterable[Variable]) -> str:
     return json.dumps({each.name: each.value for each in environment}, indent=1)
 
 
-def _start_order(job: Job, node: NodeSlot, hosts: list[str], code: str) -> StartOrder:
+def _start_order(
+    job: Job, node: NodeSlot, hosts: list[str], others: list[str], code: str
+) -> StartOrder:
     own = f"{job.folder(node)}/nodes/{node.host}"
     return StartOrder(
         run_id=job.run_id,
         host=node.host,
-        node_rank=hosts.index(node.host),
+        node_rank=job.places[node.host],
         token=f"{own}/token",
         environment=f"{own}/environment.json",
-        others=hosts[1:],
+        others=others,
         nodes=hosts,
         link={"address": job.master.address, "port": job.link_port},
         detached=job.detached,

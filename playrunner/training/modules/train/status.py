@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 _TAIL_BYTES = 65536
+_WHOLE_FROM = 3  # nodes that send all that was written down of a job
 _ALERTS = 5  # of each node that are shown
 
 
@@ -41,6 +42,7 @@ class Status(Probe):
     host: str  # the node's name in runs
     run: str = ""  # only this one
     metrics: int = 1  # how many of the last metric lines to return
+    all: bool = False  # the whole job, whichever of its nodes this is
 
     def look(self, ctx: HostContext) -> dict[str, Any]:
         root = os.path.expanduser(self.root)
@@ -53,7 +55,7 @@ class Status(Probe):
             runs.append(
                 {
                     **run,
-                    "job": _runs.read_json(os.path.join(folder, "run.json")),
+                    "job": self._job(os.path.join(folder, "run.json")),
                     "folder": folder,
                     "metrics": last_metrics(
                         os.path.join(folder, "output", "metrics.jsonl"), self.metrics
@@ -66,6 +68,15 @@ class Status(Probe):
                 }
             )
         return {"runs": runs}
+
+    def _job(self, path: str) -> dict[str, Any]:
+        """It names every node, so that only the first nodes send all of it."""
+        job = _runs.read_json(path)
+        first = [node.get("host") for node in job.get("nodes", ())[:_WHOLE_FROM]]
+        if self.all or self.host in first or not first:
+            return job
+        kept = {name: value for name, value in job.items() if name not in ("nodes", "codes")}
+        return {**kept, "abridged": True}
 
 
 def last_alerts(path: str) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ def _commands(
         "-m",
         "deepspeed.launcher.launch",
         f"--world_info={packed}",
-        f"--node_rank={job.nodes.index(node)}",
+        f"--node_rank={job.places[node.host]}",
         f"--master_addr={job.master.address}",
         f"--master_port={job.port}",
         *job.profile.launch.launcher_args,

@@ -37,7 +37,7 @@ def _commands(
     else:
         argv += [
             f"--nnodes={len(job.nodes)}",
-            f"--node-rank={job.nodes.index(node)}",
+            f"--node-rank={job.places[node.host]}",
             "--max-restarts=0",
             f"--master-addr={job.master.address}",
             f"--master-port={job.port}",

@@ -104,7 +104,7 @@ def _missing_packages(node: NodeSlot, missing: list[str]) -> str:
 
 def _own(job: Job, host: str, answer: Mapping[str, Any]) -> list[str]:
     problems = []
-    node = next(node for node in job.nodes if node.host == host)
+    node = job.nodes[job.places[host]]
     packages = set(LAUNCHERS[job.launcher].packages)
     if job.profile.train.strategy.name == "deepspeed":
         packages.add("deepspeed")
