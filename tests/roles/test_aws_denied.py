@@ -22,7 +22,7 @@ from tests.support.aws.sandbox import PretendAws
 ROLES = ("preflight", "eks", "efs", "fsx", "registry", "bucket")
 FEW_ROLES = ("registry", "bucket")
 FEW = {
-    "create": ("ssm:PutParameter", "ecr:CreateRepository"),
+    "create": ("ssm:PutParameter", "ecr:CreateRepository", "ssm:DeleteParameter"),
     "status": ("ecr:DescribeRepositories",),
     "teardown": ("s3:DeleteBucket",),
 }
