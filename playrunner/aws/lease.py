@@ -74,8 +74,8 @@ class Lease:
         if self._lost:
             raise LeaseNotHeld(f"{self._lost}; nothing more is changed")
 
-    def release(self) -> None:
-        """Let others in; what cannot be reached now expires by itself."""
+    def release(self, note: Callable[[str], None] = lambda text: None) -> None:
+        """Let others in; what cannot be given back now expires by itself."""
         self._released.set()
         if self._inherited:
             return
@@ -86,8 +86,11 @@ class Lease:
                 fresh = time.time() - self._renewed < LEASE_SECONDS - RENEW_SECONDS
                 if not lost and (fresh or self._is_ours()):
                     self._delete()
-            except PlayrunnerError:
-                pass
+            except PlayrunnerError as error:
+                note(
+                    f'the lease of "{self._cluster}" was not given back, and ends by itself'
+                    f" {LEASE_SECONDS:.0f}s after its last renewal: {error}"
+                )
 
     def _take_over(
         self, sleep: Callable[[float], None], note: Callable[[str], None], wait: bool
@@ -213,7 +216,7 @@ def delete(aws: Aws, name: str) -> None:
         except Refused as refusal:
             if refusal.code in _MISSING:
                 return
-            raise
+            raise LeaseNotHeld(str(refusal)) from None
 
 
 def _read(aws: Aws, name: str) -> Entry | None:

@@ -44,24 +44,18 @@ def unlock(context: Context, flags: dict[str, Any]) -> int:
 def _released(client: Aws, stack: str, flags: dict[str, Any]) -> str:
     """Who holds the lease, which is then broken unless only a look was asked for."""
     from playrunner.aws import lease
-    from playrunner.cloud.resource import Refused, Unanswered
-    from playrunner.errors import HostUnreachable, Interrupted, StepFailed
+    from playrunner.errors import Interrupted
 
     name = lease.parameter_name(stack)
-    try:
-        holder = lease.held_by(client, name)
-        if holder is None:
-            return ""
-        if not flags["json"]:
-            print(f"{stack} in {client.region} is held by {holder}")
-        if not flags["check"]:
-            if not _confirmed(flags):
-                raise Interrupted("its lease is kept")
-            lease.delete(client, name)
-    except Unanswered as error:
-        raise HostUnreachable(str(error)) from None
-    except Refused as refusal:
-        raise StepFailed(str(refusal)) from None
+    holder = lease.held_by(client, name)
+    if holder is None:
+        return ""
+    if not flags["json"]:
+        print(f"{stack} in {client.region} is held by {holder}")
+    if not flags["check"]:
+        if not _confirmed(flags):
+            raise Interrupted("its lease is kept")
+        lease.delete(client, name)
     if not flags["json"] and not flags["check"]:
         print("its lease is broken")
     return str(holder)

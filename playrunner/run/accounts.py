@@ -122,7 +122,7 @@ class CloudAccounts:
         self._ended = True
         for held in list(self._leases.values()):
             if held.since:
-                held.lease.release()
+                held.lease.release(self._note)
 
     def gcp(self, scope: Scope) -> Project:
         from playrunner.gcp.project import Project

@@ -32,9 +32,7 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PretendAws]:
 @pytest.fixture
 def aws(account: PretendAws) -> PretendAws:
     """An empty account where nothing takes time."""
-    account.control("POST", "reset")
-    account.control("DELETE", "faults")
-    account.delays(**{"*": 0.0})
+    account.empty()
     return account
 
 

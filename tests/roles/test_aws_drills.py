@@ -8,7 +8,7 @@ those alone.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.roles.conftest import CLUSTER
+from tests.support.aws.neighbours import KEPT, Neighbours
 from tests.support.aws.rehearsing import Rehearsal
 from tests.support.aws.role_listing import Listing, everything, shape
 from tests.support.aws.sandbox import PretendAws
@@ -40,12 +42,19 @@ class AwsDrill:
 
     def __init__(self, aws: PretendAws, rehearsal: Rehearsal) -> None:
         self.aws, self.rehearsal = aws, rehearsal
-        self.empty = everything(aws)
+        self.begin()
         self.events = self.create()["events"]
         self.whole = shape(aws)
         self.changes = self._changes()
         self.deletion_events = self.teardown()["events"]
         self.deletion_changes = self._changes()
+
+    def begin(self) -> None:
+        """A new account: the pretend one remembers what is deleted, and grows slower with it."""
+        self.aws.empty()
+        self.neighbours = Neighbours(self.aws, CLUSTER)
+        self.empty = everything(self.aws)
+        self.aws.control("DELETE", "calls")
 
     def _changes(self) -> int:
         changes = sum(call["mutating"] for call in self.aws.calls(lease=True))
@@ -59,8 +68,12 @@ class AwsDrill:
 
     def teardown(self) -> dict[str, Any]:
         ran = self.rehearsal.teardown()
+        self.lag(0.0)
         assert ran["code"] == 0, ran["text"]
         assert self.left() == {}
+        self.neighbours.assert_untouched()
+        # They are left because they are kept, not because they were not seen
+        assert all(name in ran["text"] for name in KEPT), ran["text"]
         return ran
 
     def cut(self, verb: str, number: int, lost: bool) -> None:
@@ -72,17 +85,35 @@ class AwsDrill:
         self.aws.control("DELETE", "faults")
         assert ran["code"] in ((0,) if lost else (-9, 0)), ran["text"]
 
+    def lag(self, seconds: float) -> None:
+        self.aws.control("POST", "settings", {"lag": {"*": seconds} if seconds else {}})
+
     def left(self) -> Listing:
         found = everything(self.aws)
         return {kind: ids for kind, ids in found.items() if ids != self.empty.get(kind)}
+
+    def each(self, numbers: Iterable[int], point: Callable[[int], None]) -> None:
+        """Go through a point with every number, each in a new account: what fails does not keep the
+        others from being tried."""
+        failed = {}
+        for number in numbers:
+            self.begin()
+            try:
+                point(number)
+            except AssertionError as error:
+                failed[number] = str(error)
+                print(f"{number} FAILED: {error}", flush=True)
+        assert not failed
 
 
 @contextmanager
 def _drill(aws: PretendAws, inventory: Path, state: Path, **clock: Any) -> Iterator[AwsDrill]:
     variables = yaml.safe_load(inventory.read_text())
-    variables["all"]["vars"]["network_zones"] = ZONES
+    # Everything of this run goes; what an earlier one kept does not
+    variables["all"]["vars"] |= {"network_zones": ZONES, "bucket_keep": False}
     inventory.write_text(yaml.safe_dump(variables))
-    rehearsal = Rehearsal(["inventories/eks-gpu.yaml", str(inventory)], ROLES, state, **clock)
+    inventories = ["inventories/eks-gpu.yaml", str(inventory)]
+    rehearsal = Rehearsal(inventories, ROLES, state, with_kept=False, **clock)
     try:
         yield AwsDrill(aws, rehearsal)
     finally:
@@ -111,13 +142,15 @@ def _chosen(count: int, part: int = 0, parts: int = 1) -> Iterator[int]:
 def test_killed_at_every_event_the_next_run_converges_and_teardown_leaves_nothing(
     world: AwsDrill,
 ) -> None:
-    for number in _chosen(world.events):
+    def point(number: int) -> None:
         # The last few may not be reached: how many events there are differs by how steps fall
         # together.
         assert world.rehearsal.create(kill_at=number)["code"] in (-9, 0)
         world.create()
-        assert _same(shape(world.aws), world.whole), f"killed at event {number}"
+        assert _same(shape(world.aws), world.whole)
         world.teardown()
+
+    world.each(_chosen(world.events), point)
 
 
 @pytest.mark.parametrize("part", range(LAG_PARTS))
@@ -130,35 +163,30 @@ def test_while_reads_lag_ten_seconds_nothing_is_made_twice_or_left(
     world = hasty_world
     making = world.changes if lost else world.events
     deleting = world.deletion_changes if lost else world.deletion_events
-    before = _neighbours(world.aws)
-    world.empty = everything(world.aws)
-    world.create()
-    world.whole = shape(world.aws)
-    world.teardown()
-    for number in _chosen(max(making, deleting), part, LAG_PARTS):
-        world.aws.control("POST", "settings", {"lag": {"*": LAG_SECONDS / SPEED}})
+    print(f"create {making}, teardown {deleting}")
+
+    def point(number: int) -> None:
+        world.lag(LAG_SECONDS / SPEED)
         if number <= making:
             world.cut("create", number, lost)
         world.create()
-        world.aws.control("POST", "settings", {"lag": {}})
-        assert _same(shape(world.aws), world.whole), f"create cut short at {number}"
-        world.aws.control("POST", "settings", {"lag": {"*": LAG_SECONDS / SPEED}})
+        world.lag(0.0)
+        assert _same(shape(world.aws), world.whole)
+        world.lag(LAG_SECONDS / SPEED)
         if number <= deleting:
             world.cut("teardown", number, lost)
-        ran = world.rehearsal.teardown()
-        world.aws.control("POST", "settings", {"lag": {}})
-        assert ran["code"] == 0, ran["text"]
-        assert world.left() == {}, f"teardown cut short at {number}"
-    assert _described(world.aws, before) == before
+        world.teardown()
+
+    world.each(_chosen(max(making, deleting), part, LAG_PARTS), point)
 
 
 def test_with_every_answer_lost_in_turn_there_is_one_of_each_thing(world: AwsDrill) -> None:
-    for number in _chosen(world.changes):
-        world.aws.fault("lost", mutating=True, nth=number)
-        world.create()
-        world.aws.control("DELETE", "faults")
-        assert _same(shape(world.aws), world.whole), f"the answer to change {number} was lost"
+    def point(number: int) -> None:
+        world.cut("create", number, lost=True)
+        assert _same(shape(world.aws), world.whole)
         world.teardown()
+
+    world.each(_chosen(world.changes), point)
 
 
 def test_with_a_fifth_of_all_calls_throttled_it_converges_and_goes_again(world: AwsDrill) -> None:
@@ -171,12 +199,11 @@ def test_with_a_fifth_of_all_calls_throttled_it_converges_and_goes_again(world: 
 def test_teardown_from_every_partial_state_ends_empty_and_leaves_others_alone(
     world: AwsDrill,
 ) -> None:
-    before = _neighbours(world.aws)
-    world.empty = everything(world.aws)
-    for number in _chosen(world.events):
+    def point(number: int) -> None:
         world.rehearsal.create(kill_at=number)
         world.teardown()
-    assert _described(world.aws, before) == before
+
+    world.each(_chosen(world.events), point)
 
 
 def _same(one: Listing, other: Listing) -> bool:
@@ -187,33 +214,4 @@ def _same(one: Listing, other: Listing) -> bool:
     }
     return {kind: len(names) for kind, names in one.items()} == {
         kind: len(names) for kind, names in other.items()
-    }
-
-
-def _neighbours(aws: PretendAws) -> dict[str, Any]:
-    """Somebody else's things beside ours, some with names like ours."""
-    ec2 = aws.client("ec2")
-    vpc = ec2.create_vpc(CidrBlock="10.77.0.0/16")["Vpc"]["VpcId"]
-    group = ec2.create_security_group(GroupName="drill-efs", Description="theirs", VpcId=vpc)[
-        "GroupId"
-    ]
-    aws.role("drill-operators", "ec2.amazonaws.com")
-    aws.client("s3").create_bucket(
-        Bucket="drill-theirs", CreateBucketConfiguration={"LocationConstraint": aws.up.region}
-    )
-    return _described(aws, {"ids": {"vpc": vpc, "group": group}})
-
-
-def _described(aws: PretendAws, known: dict[str, Any]) -> dict[str, Any]:
-    ec2, ids = aws.client("ec2"), known["ids"]
-    return {
-        "ids": ids,
-        "vpc": ec2.describe_vpcs(VpcIds=[ids["vpc"]])["Vpcs"],
-        "group": ec2.describe_security_groups(GroupIds=[ids["group"]])["SecurityGroups"],
-        "role": aws.client("iam").get_role(RoleName="drill-operators")["Role"],
-        "bucket": [
-            one
-            for one in aws.client("s3").list_buckets()["Buckets"]
-            if one["Name"] == "drill-theirs"
-        ],
     }

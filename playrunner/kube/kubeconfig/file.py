@@ -12,6 +12,7 @@ import yaml
 
 from playrunner.hostside.module import Failed
 from playrunner.kube.client import kubeconfig_shape
+from playrunner.kube.kubeconfig.lock import held
 from playrunner.text import atomic_write
 from playrunner.text.answers import plain
 
@@ -50,19 +51,17 @@ def put(content: dict[str, Any], kind: str, name: str, value: Any) -> None:
 def editing(file: Path) -> Iterator[dict[str, Any]]:
     """The file's content, written back when the block ends: whole or not at all, for its owner's
     eyes only."""
-    from filelock import SoftFileLock, Timeout
-
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = f"{file}.lock"  # the lock file that kubectl uses while it writes
+    lock = Path(f"{file}.lock")
     try:
-        with SoftFileLock(lock, timeout=LOCK_SECONDS):
+        with held(lock, LOCK_SECONDS):
             content = {"apiVersion": "v1", "kind": "Config", **read(file)}
             yield content
             if set(content) <= _FRAME and not any(content.get(kind) for kind in _LISTS):
                 file.unlink(missing_ok=True)  # nothing is left in it
             else:
                 atomic_write.write_text(file, yaml.safe_dump(content, sort_keys=False), mode=0o600)
-    except Timeout:
+    except TimeoutError:
         raise Failed(
             f"{lock} is there, so another program writes the file; if none does, delete {lock}"
         ) from None

@@ -16,10 +16,16 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[3]
+# Those whose descriptions are read before the forks
+SERVICES = (
+    *("sts", "ssm", "ec2", "iam", "eks", "efs", "fsx", "ecr", "s3", "autoscaling", "elbv2"),
+    *("elb", "logs", "service-quotas"),
+)
 
 
 class Rehearsal:
@@ -32,9 +38,11 @@ class Rehearsal:
         state: Path,
         speed: float = 1.0,
         kinds: Sequence[str] = (),
+        with_kept: bool = True,
     ) -> None:
         """`speed`: how much faster the clock of its runs is; `kinds`: the events that count, and at
-        which a run can be killed (all without any)."""
+        which a run can be killed (all without any); `with_kept`: whether teardowns delete what is
+        kept."""
         environment = {**os.environ, "PLAYRUNNER_STATE_HOME": str(state), "PYTHONPATH": str(ROOT)}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.aws.rehearsing", *roles],
@@ -49,6 +57,7 @@ class Rehearsal:
             "speed": speed,
             "since": time.time(),
             "kinds": list(kinds),
+            "with_kept": with_kept,
         }
 
     def create(self, kill_at: int = 0, **extra: Any) -> dict[str, Any]:
@@ -65,7 +74,7 @@ class Rehearsal:
     def close(self) -> None:
         assert self._process.stdin
         self._process.stdin.close()
-        self._process.wait(10)
+        self._process.wait(60)  # a busy machine ends it late
 
     def _ask(self, **command: Any) -> dict[str, Any]:
         assert self._process.stdin and self._process.stdout
@@ -76,23 +85,37 @@ class Rehearsal:
 
 
 def main() -> None:
-    import boto3  # noqa: F401
-    import botocore.session  # noqa: F401  loaded before the forks, like all that follows
+    import boto3  # noqa: F401  loaded before the forks, like all that follows
 
     import playrunner.lifecycle.status_and_delete
     import playrunner.lifecycle.teardown
     import playrunner.run.execute  # noqa: F401
-    from playrunner.aws.session import service_loader
+    from playrunner.lifecycle.clouds_of_inventory import cloud_roles
     from playrunner.playbook.playbook import roles_play
 
     roles_play(sys.argv[1:])
-    loader = service_loader(None)
-    for service in ("sts", "ec2", "iam", "eks", "efs", "fsx", "ecr", "s3", "autoscaling"):
-        loader.load_service_model(service, "service-2")
-        loader.load_service_model(service, "endpoint-rule-set-1")
+    roles_play(cloud_roles())  # those of a teardown
+    _load_services()
     for line in sys.stdin:
         sys.stdout.write(json.dumps(_in_child(json.loads(line), sys.argv[1:])) + "\n")
         sys.stdout.flush()
+
+
+def _load_services() -> None:
+    """Make a client of each service, which reads all that its description consists of."""
+    import botocore.session
+    from botocore.exceptions import UnknownServiceError
+
+    from playrunner.aws.session import service_loader
+
+    session, loader = botocore.session.Session(), service_loader(None)
+    session.register_component("data_loader", loader)
+    for service in SERVICES:
+        session.create_client(
+            service, "us-west-2", aws_access_key_id="none", aws_secret_access_key="none"
+        )
+        with suppress(UnknownServiceError):  # some have no pages
+            loader.load_service_model(service, "paginators-1")
 
 
 def _in_child(command: dict[str, Any], roles: list[str]) -> dict[str, Any]:
@@ -145,7 +168,7 @@ def _play(command: dict[str, Any], roles: list[str]) -> int:
     extra = tuple(f"{name}={value}" for name, value in command["extra"].items())
     options = Options(inventory=tuple(command["inventories"]), extra_vars=extra, yes=True)
     if command["verb"] == "teardown":
-        return tear_down(options, with_kept=True)
+        return tear_down(options, with_kept=command["with_kept"])
     if command["verb"] == "status":
         return show_status(roles, options, "status")
     return run_plays([roles_play(roles)], options, "create")

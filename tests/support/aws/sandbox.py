@@ -31,8 +31,9 @@ class PretendAws:
             "aws_secret_access_key": self.up.secret_access_key,
         }
         self._session = boto3.Session(region_name=self.up.region, **keys)
+        # Longer than a busy machine takes: what is asked for again is made already
         self._config = Config(
-            retries={"mode": "standard", "max_attempts": 3}, read_timeout=2, proxies={}
+            retries={"mode": "standard", "max_attempts": 3}, read_timeout=30, proxies={}
         )
         self._clients: dict[tuple[str, str | None, bool], Any] = {}
 
@@ -41,9 +42,8 @@ class PretendAws:
         if key not in self._clients:
             from botocore.config import Config
 
-            config = (
-                self._config if retry else self._config.merge(Config(retries={"max_attempts": 0}))
-            )
+            once = Config(retries={"max_attempts": 0}, read_timeout=2)
+            config = self._config if retry else self._config.merge(once)
             self._clients[key] = self._session.client(
                 service, region_name=region, endpoint_url=self.up.endpoint_url, config=config
             )
@@ -58,6 +58,12 @@ class PretendAws:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(request, timeout=60) as answer:
             return json.load(answer)
+
+    def empty(self) -> None:
+        """Begin anew: an empty account where nothing takes time."""
+        self.control("POST", "reset")
+        self.control("DELETE", "faults")
+        self.delays(**{"*": 0.0})
 
     def fault(self, kind: str, **more: Any) -> None:
         self.control("POST", "faults", {"kind": kind, **more})

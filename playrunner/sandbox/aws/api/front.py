@@ -147,7 +147,11 @@ class Front:
                 around = services.AROUND.get(call.service, {}).get(call.action)
                 environ["wsgi.input"].seek(0)
                 if around is not None:
-                    return around(call, lambda: self._from_moto(call, environ))
+
+                    def moto(more: str = "") -> Reply:
+                        return self._from_moto(call, _with_more(environ, more))
+
+                    return around(call, moto)
                 return self._from_moto(call, environ)
             except AwsError as error:
                 return complaint(call, error)
@@ -272,6 +276,14 @@ def _read_body(environ: dict[str, Any]) -> bytes:
     body = stream.read() if chunked else stream.read(int(length or 0))
     environ.update({"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))})
     return bytes(body)
+
+
+def _with_more(environ: dict[str, Any], more: str) -> dict[str, Any]:
+    """A request whose form has some more fields."""
+    if not more:
+        return environ
+    body = environ["wsgi.input"].read() + b"&" + more.encode()
+    return {**environ, "wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
 
 
 def _send(reply: Reply, start_response: StartResponse) -> Iterable[bytes]:
