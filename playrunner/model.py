@@ -30,8 +30,13 @@ class Role:
     )  # given where it and those around are called
     # Of the roles it is called in, and over them those of its dependencies; its own win
     inherited: Mapping[str, Any] = field(default_factory=dict)
+    # Of its dependencies, and over them those of the roles it is called in
+    inherited_defaults: Mapping[str, Any] = field(default_factory=dict)
     parents: tuple[str, ...] = ()
     parent_paths: tuple[Path, ...] = ()
+    public: bool | None = (
+        None  # whether the play sees its variables; None as private_role_vars says
+    )
 
 
 @frozen

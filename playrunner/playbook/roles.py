@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from playrunner import project
 from playrunner.config.ansible_config import ansible_config
@@ -15,15 +15,14 @@ from playrunner.model import Keywords, Node, Role
 from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.arguments import as_bool
 from playrunner.playbook.load_scope import rendered_at_load
-from playrunner.playbook.role_files import main_file
+from playrunner.playbook.role_files import main_file, variables_file
 from playrunner.playbook.role_spec import validation
 from playrunner.playbook.steps import load_step_file
 from playrunner.playbook.surroundings import Surroundings
 from playrunner.plugins import folders as plugin_folders
 from playrunner.plugins.collections import own_collection, role_folder
 from playrunner.text.did_you_mean import did_you_mean
-from playrunner.text.documents import Located, read_variables, read_yaml
-from playrunner.text.layered import Layered
+from playrunner.text.documents import Located, read_yaml
 from playrunner.text.written import is_template
 
 _ROLE_KEYWORDS = task_keywords.SHARED - {"notify"} | {"role", "name"}
@@ -102,6 +101,7 @@ def load_role(
         variables_file(path, "vars", parts.get("vars_from", "main"), place),
         {**around.role.params, **params} if around.role else params,
         {**around.role.inherited, **around.role.vars} if around.role else {},
+        {**around.role.inherited_defaults, **around.role.defaults} if around.role else {},
         chain,
         paths,
     )
@@ -121,29 +121,16 @@ def add_plugins_of_role(entry: Any, place: Place, play_directory: Path) -> None:
         pass
 
 
-def variables_file(role: Path, folder: str, name: str, place: Place) -> dict[str, Any]:
-    """A role's defaults or vars: one file, or a folder of files that add up in order of their
-    names."""
-    source = main_file(role, folder, name)
-    if source is None:
-        if name != "main":
-            raise BadInput(f'role "{role.name}" has no {folder}/{name}', place)
-        return {}
-    merged = Layered()
-    for file in sorted(source.iterdir()) if source.is_dir() else [source]:
-        value = read_variables(file) or {}
-        if not isinstance(value, Located | dict):
-            raise BadInput(
-                "a file of variables holds a mapping of names to values", Place(str(file), 1)
-            )
-        merged.add(value)
-    return merged
-
-
 def role_nodes(
     role: Role, place: Place, around: Surroundings, tasks_from: str = "main"
 ) -> tuple[Node, ...]:
     file = main_file(role.path, "tasks", tasks_from)
+    if file and not file.resolve().is_relative_to(role.path.resolve()):
+        raise BadInput(
+            f"Failed loading main file for role ({role.name}) as it is not inside the expected role"
+            f" path: '{file}'",
+            place,
+        )
     if file is None:
         if tasks_from != "main":
             raise BadInput(f'role "{role.name}" has no tasks/{tasks_from}', place)
@@ -170,6 +157,16 @@ def read_meta(role: Role) -> Located:
     return meta
 
 
+class _Given(NamedTuple):
+    """Variables and defaults that a role gives to those that depend on it."""
+
+    vars: Mapping[str, Any]
+    defaults: Mapping[str, Any]
+
+    def under(self, stronger: _Given) -> _Given:
+        return _Given({**self.vars, **stronger.vars}, {**self.defaults, **stronger.defaults})
+
+
 class RoleList:
     """The roles a play names, dependencies first, each once unless its parameters differ or it
     allows more."""
@@ -189,9 +186,8 @@ class RoleList:
         chain: tuple[str, ...] = (),
         parts: Mapping[str, str] | None = None,
         again: bool = False,
-    ) -> Mapping[str, Any]:
-        """Returns the variables of the role and its dependencies, for a role that depends on
-        it."""
+    ) -> _Given:
+        """Returns what a role that depends on this one sees of it and its dependencies."""
         around = outer or self.around
         name, params, keywords = _role_entry(entry, place, around)
         place = entry.place() if isinstance(entry, Located) else place
@@ -209,24 +205,34 @@ class RoleList:
         )
         mention = (role.name, params, keywords)
         if mention in self.done and not allowed:
-            return role.vars
+            return _Given(role.vars, role.defaults)
         dependencies = meta.get("dependencies") or []
         if not isinstance(dependencies, list):
             raise BadInput("dependencies is a list of roles", meta.place("dependencies"))
-        of_dependencies: dict[str, Any] = {}
+        below = _Given({}, {})
         for dependency in dependencies:
-            of_dependencies |= self.add(
-                dependency, meta.place("dependencies"), replace(inside, role=role), (*chain, name)
+            below = below.under(
+                self.add(
+                    dependency,
+                    meta.place("dependencies"),
+                    replace(inside, role=role),
+                    (*chain, name),
+                )
             )
-        role = replace(role, inherited={**role.inherited, **of_dependencies})
-        self.done.append(mention)
+        role = replace(
+            role,
+            inherited={**role.inherited, **below.vars},
+            inherited_defaults={**below.defaults, **role.inherited_defaults},
+        )
+        if not again:  # an include or import counts for itself
+            self.done.append(mention)
         self.roles.append(role)
         tasks_from = (parts or {}).get("tasks_from", "main")
         if (parts or {}).get("rolespec_validate") != "False":
             self.nodes += validation(role, tasks_from, replace(inside, role=role))
         self.nodes += role_nodes(role, place, inside, tasks_from)
         self.handlers += role_handlers(role, inside, (parts or {}).get("handlers_from", "main"))
-        return {**of_dependencies, **role.vars}
+        return below.under(_Given(role.vars, role.defaults))
 
 
 def import_role(given: Mapping[str, Any], place: Place, around: Surroundings) -> tuple[Node, ...]:
@@ -241,7 +247,8 @@ def import_role(given: Mapping[str, Any], place: Place, around: Surroundings) ->
     found = RoleList(around, around.imported.done if around.imported else None)
     found.add(str(given["name"]), place, parts=parts, again=True)
     if around.imported is not None:
-        around.imported.roles.extend(found.roles)
+        public = as_bool(given["public"]) if "public" in given else None
+        around.imported.roles.extend(replace(role, public=public) for role in found.roles)
         around.imported.handlers.extend(found.handlers)
     return tuple(found.nodes)
 

@@ -75,6 +75,7 @@ class HostRun:
         self.handlers.scope_of = self.scopes.of_step
         self.ended_role: Role | None = None  # by `meta: end_role`, until a step outside of it
         self.included_roles: list[tuple[Any, ...]] = []  # that ran on this host
+        self.mentions = list(self.play.mentions)  # roles that no dependency runs again
         self._meet_next = False
         self._fatal_seen: set[Position] = set()  # fatal failures of others that were acted on
         self._forces_handlers = self.play.force_handlers or shared.options.force_handlers

@@ -168,7 +168,8 @@ class PlayVariables:
     role_defaults: dict[str, Any] = field(default_factory=dict)
 
     def add_role(self, role: Role) -> None:
-        if ansible_config().flag("private_role_vars"):
+        private = ansible_config().flag("private_role_vars")
+        if private if role.public is None else not role.public:
             return
         self.role_vars.update(role.vars)
         self.role_defaults.update(role.defaults)

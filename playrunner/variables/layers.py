@@ -42,7 +42,7 @@ def collected(scope: Scope) -> list[Layer]:
         layers.append((scope.memory("facts"), True))
     layers.append((InventoryLayer(scope.run_vars.inventory, scope.host), False))
     if role:
-        layers.append((role.defaults, False))
+        layers += ((role.defaults, False), (role.inherited_defaults, False))
     if play:
         layers.append((play.role_defaults, False))
     return layers

@@ -71,7 +71,7 @@ def _mention(step: Step, item: LoopItem) -> tuple[Any, ...]:
 
 def _load(run: HostRun, step: Step, item: LoopItem, number: int) -> IncludedSteps:
     try:
-        return included_nodes(run.shared, run.play, step, item, number)
+        return included_nodes(run.shared, run.play, step, item, number, run.mentions)
     except PlayrunnerError as error:
         item.values = {"failed": True, "changed": False, "msg": str(error), **item.local}
         run.wait_for_steps()  # reports the failure, which stops this host or is rescued

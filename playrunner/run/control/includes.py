@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import StepFailed
 from playrunner.frozen import frozen
 from playrunner.model import NONE, Keywords, Node, Play, Role, Step
@@ -31,7 +33,12 @@ class IncludedSteps:
 
 
 def included_nodes(
-    shared: RunState, play: Play, step: Step, item: LoopItem, number: int
+    shared: RunState,
+    play: Play,
+    step: Step,
+    item: LoopItem,
+    number: int,
+    mentions: list[tuple[Any, ...]],
 ) -> IncludedSteps:
     """Load what an include names; the positions of its steps are below its own."""
     assert item.values
@@ -59,18 +66,22 @@ def included_nodes(
             shared.cached((path, around.prefix, id(step)), lambda: load_step_file(path, around)),
             params,
         )
-    roles = RoleList(around, list(play.mentions))
+    roles = RoleList(around, mentions)
     roles.add(
         str(include["name"]),
         step.place,
         parts=role_parts(include),
         again=True,
     )
+    config = ansible_config()
+    public = include.get("public")
+    if "public" not in step.arguments:
+        public = "private_role_vars" in config and not config.flag("private_role_vars")
     return IncludedSteps(
         tuple(roles.nodes),
         params,
         tuple(roles.handlers),
-        tuple(roles.roles) if include.get("public") else (),
+        tuple(replace(role, public=True) for role in roles.roles) if public else (),
     )
 
 
