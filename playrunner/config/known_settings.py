@@ -121,6 +121,7 @@ KNOWN_SETTINGS: dict[str, KnownSetting] = {
     "fact_caching_timeout": KnownSetting(NUMBER, "ANSIBLE_CACHE_PLUGIN_TIMEOUT"),
     "task_timeout": KnownSetting(NUMBER, "ANSIBLE_TASK_TIMEOUT"),
     "poll_interval": KnownSetting(NUMBER, "ANSIBLE_POLL_INTERVAL"),
+    "error_on_missing_handler": KnownSetting(FLAG, "ANSIBLE_ERROR_ON_MISSING_HANDLER"),
     "no_log": KnownSetting(FLAG, "ANSIBLE_NO_LOG"),
     "module_name": KnownSetting(TEXT),
     "run_tags": KnownSetting(WORDS, "ANSIBLE_RUN_TAGS", "tags", "run"),

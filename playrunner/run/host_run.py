@@ -73,6 +73,7 @@ class HostRun:
         self.wait_for_steps = self.pending.wait_for_steps
         self.scopes = HostScopes(shared.run_vars, variables, host, self.pending)
         self.handlers.scope_of = self.scopes.of_step
+        self.handlers.warn = shared.report.warn_once
         self.ended_role: Role | None = None  # by `meta: end_role`, until a step outside of it
         self.included_roles: list[tuple[Any, ...]] = []  # that ran on this host
         self.mentions = list(self.play.mentions)  # roles that no dependency runs again

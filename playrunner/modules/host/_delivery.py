@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     Entry = dict[str, Any]
 
 
+MOST_SUMMED = 16 << 20  # bytes of a file whose MD5 is returned
+
+
 class Delivered(Placed):
     """A file with given content; subclasses say which."""
 
@@ -125,6 +128,8 @@ class Delivered(Placed):
                 if "sha1" in change.after
                 else (change.observed or {}).get("sha1")
             )
+            if "sha1" in change.after and not ctx.check:
+                shown["md5sum"] = _md5_of(path)
         source = getattr(self, "src", None)
         shown["src"] = source["name"] if isinstance(source, dict) else source
         if "backup_file" in ctx.memory:
@@ -151,3 +156,17 @@ def _source(ctx: HostContext, entry: Entry) -> Source:
 
 def entry_of(name: str, data: bytes) -> Entry:
     return {"name": name, "sha1": sha1_of((data,)), "size": len(data), "data": data, "mode": None}
+
+
+def _md5_of(path: str) -> Optional[str]:
+    """The sum that ansible-core returns of what it wrote; None of large files, and where the system
+    forbids it."""
+    import hashlib
+
+    try:
+        if os.path.getsize(path) > MOST_SUMMED:
+            return None
+        with open(path, "rb") as file:
+            return hashlib.md5(file.read()).hexdigest()
+    except (OSError, ValueError):
+        return None

@@ -12,7 +12,7 @@ from playrunner.run.context import Context
 from playrunner.text.written import Written
 
 _WITH_PORT = re.compile(r"(?:\[(?P<bracketed>[^]]+)\]|(?P<plain>[^:\[\]]+)):(?P<port>\d{1,5})")
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_NAME = re.compile(r"\w[\w.-]*")
 
 
 class AddHost(Probe):

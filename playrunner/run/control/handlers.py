@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import groupby
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, Place, PlayrunnerError
 from playrunner.model import Node, Step, steps_of
 from playrunner.text.did_you_mean import did_you_mean
@@ -22,6 +23,7 @@ class Handlers:
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
         self.scope_of: Callable[[Step], Scope] | None = None
+        self.warn: Callable[[str], None] = lambda text: None
         self._known = steps_of(nodes)
         self._notifications: list[str] = []
         self._notified: list[Step] = []
@@ -41,7 +43,14 @@ class Handlers:
                         topic for step in self._known for topic in step.listen
                     ]
                     hint = did_you_mean(name, names_and_topics)
-                    raise BadInput(f'there is no handler "{name}"{hint}', place)
+                    text = (
+                        f"The requested handler '{name}' was not found in either the main handlers"
+                        f" list nor in the listening handlers list{hint}"
+                    )
+                    if ansible_config().flag("error_on_missing_handler", True):
+                        raise BadInput(text, place)
+                    self.warn(text)
+                    continue
                 if self._running:
                     self._mark(handlers)
                 elif str(name) not in self._notifications:
@@ -75,7 +84,11 @@ class Handlers:
         named = [step for step in ordered if name in (step.name, step.title)][:1]
         listening: dict[object, Step] = {}
         for step in ordered:
-            if name in step.listen:
+            topics = (
+                *step.listen,
+                *(f"{step.role.name} : {on}" for on in step.listen if step.role),
+            )
+            if name in topics:
                 listening.setdefault(step.name or id(step), step)
         return [*named, *(step for step in listening.values() if step not in named)]
 
