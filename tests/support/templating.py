@@ -67,10 +67,13 @@ class World:
     def wait_for_steps(self) -> None:
         self.waits += 1
 
+    def search_path(self, folder: str) -> list[Path]:
+        return [self.folder, self.folder / folder]
+
     def find(self, path: str, folder: str) -> Path:
-        for place in (self.folder / path, self.folder / folder / path):
-            if place.exists():
-                return place
+        for place in self.search_path(folder):
+            if (place / path).exists():
+                return place / path
         raise BadInput(f"no file {path!r} in {folder}")
 
     def traced(self) -> Traced:

@@ -22,7 +22,7 @@ HEAD = "- hosts: all\n  tasks:\n"
         ("hosts: all\n", 1, "list of plays"),
         ("- tasks: []\n", 1, 'no "hosts"'),
         ("- hosts: all\n  tasky: []\n", 2, 'did you mean "tasks"?'),
-        ("- hosts: all\n  tasks: {a: 1}\n", 2, "list of tasks"),
+        ("- hosts: all\n  tasks: {a: 1}\n", 2, "should be a list or None; each task starts with"),
         ("- hosts: all\n  vars: {none: 1}\n", 2, '"none" cannot be a variable name'),
         (HEAD + "    - {ping: , vars: {'not': 1}}\n", 3, '"not" cannot be a variable name'),
         (HEAD + "    - name: x\n", 3, "names no module"),
