@@ -187,9 +187,9 @@ class Templar:
             "lstrip_blocks": lstrip_blocks,
             **delimiters,
         }
-        value = self._file(
-            text, scope, name, {**options, "newline_sequence": newline_sequence}, folders
-        )
+        # A playbook may write the two characters of an escape
+        ending = newline_sequence.replace("\\r", "\r").replace("\\n", "\n")
+        value = self._file(text, scope, name, {**options, "newline_sequence": ending}, folders)
         return "" if value is None else str(value)
 
     def _text(self, text: str, scope: Scope) -> Any:

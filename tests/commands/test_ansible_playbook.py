@@ -243,3 +243,14 @@ def test_modules_that_a_filter_file_rejects_are_unknown(playbook: Path) -> None:
     assert done.returncode == 4 and "copy" in done.stderr
     (playbook / "filters.yml").write_text("filter_version: 1.0\nmodule_rejectlist: [fetch]\n")
     assert run(playbook, "site.yml").returncode == 0
+
+
+def test_a_line_ending_may_be_written_as_its_escape(playbook: Path) -> None:
+    (playbook / "lines.j2").write_text("one\n{{ 'two' }}\n")
+    (playbook / "lines.yml").write_text(
+        "- hosts: localhost\n  gather_facts: no\n  tasks:\n    - template:\n"
+        f"        src: lines.j2\n        dest: {playbook}/lines\n"
+        "        newline_sequence: '\\r\\n'\n"
+    )
+    assert run(playbook, "lines.yml").returncode == 0
+    assert (playbook / "lines").read_bytes() == b"one\r\ntwo\r\n"
