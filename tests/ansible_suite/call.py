@@ -1,8 +1,8 @@
 """Stands for ansible-playbook in a target's script: notes each call and how it ended.
 
 With Playrunner, a call that ends differently than it did with ansible-core is made once more with
-ansible-core, so that the script goes on and its later calls count, too. So is a call whose output
-ended the script in an earlier run of it.
+ansible-core, so that the script goes on and its later calls count, too. So is a call that
+ended the script in an earlier run of it, by its output or by what it had left behind.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def main() -> int:
     number = len(_notes(Path(record)))
     known = answers[number]["code"] if number < len(answers) else None
     if number < len(answers) and answers[number].get("differs"):
-        _note(Path(record), {"words": words, "code": known, "differs": answers[number]["differs"]})
+        given = {name: answers[number][name] for name in ("differs", "as")}
+        _note(Path(record), {"words": words, "code": known, **given})
         return subprocess.call([ansible, *words])
     if sys.stdin.isatty():
         code = subprocess.call([*playrunner.split("\n"), *words])
