@@ -67,6 +67,10 @@ def decided(train: Train, world_size: int, chip: Chip) -> tuple[Train, list[Deci
     if train.precision == "fp16" and train.strategy.name == "fsdp":
         made.append(Decision("train.precision", "bf16", "fsdp keeps no loss scale for fp16"))
         train = replace(train, precision="bf16")
+    if train.strategy.activation_offload and train.strategy.activation_checkpointing is False:
+        reason = "nothing is recomputed whose inputs could be offloaded"
+        made.append(Decision("train.strategy.activation_offload", False, reason))
+        train = replace(train, strategy=replace(train.strategy, activation_offload=False))
     if train.precision == "fp8":
         train = _with_float8(train, chip, made)
     if chip.kind == "cpu" or train.fast.mode == "off" or train.strategy.name == "neuron":

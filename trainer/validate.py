@@ -148,11 +148,6 @@ def _check_strategy(train: Train) -> None:
             f"precision bf16-master is for optimizer adamw, not {train.optimizer.name}: use bf16"
             " with it"
         )
-    if strategy.activation_offload and strategy.activation_checkpointing is False:
-        raise BadInput(
-            "strategy.activation_offload keeps the inputs of recomputed blocks, and"
-            " strategy.activation_checkpointing false recomputes none; set it to true"
-        )
     if strategy.name == "deepspeed":
         _check_deepspeed(train)
     if train.precision == "fp16" and strategy.name == "fsdp" and train.fast.precision != "auto":

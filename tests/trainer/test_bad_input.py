@@ -125,19 +125,6 @@ def test_what_deepspeed_would_leave_out_in_silence(
     assert reason in said
 
 
-def test_offloading_what_is_not_recomputed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    said = refused(
-        capsys,
-        tmp_path / "out",
-        "gpt2-micro-smoke",
-        "train.strategy.activation_offload=true",
-        "train.strategy.activation_checkpointing=false",
-    )
-    assert "strategy.activation_checkpointing false recomputes none; set it to true" in said
-
-
 @pytest.mark.parametrize("name", ["sgd", "lamb"])
 def test_an_optimizer_that_does_not_move_master_weights(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -107,6 +107,14 @@ def test_what_cannot_be_combined_is_decided_and_said() -> None:
     assert any("asked for, but not with strategy fsdp" in each.reason for each in decisions)
 
 
+@pytest.mark.parametrize("chip", [H200, Chip()])
+def test_offloading_what_is_not_recomputed_is_left_out_and_said(chip: Chip) -> None:
+    given = train_of("llama2-7b", "train.strategy.activation_checkpointing=false")
+    found, decisions = decided(given, 16, chip)
+    assert given.strategy.activation_offload and not found.strategy.activation_offload
+    assert "train.strategy.activation_offload" in [each.setting for each in decisions]
+
+
 def test_stage_3_compiles_no_block_whose_parameters_are_gathered_again_inside_it() -> None:
     recomputed = ("train.strategy.zero_stage=3", "train.strategy.activation_checkpointing=true")
     assert on(H200, "gpt2-small", *recomputed, world_size=16).fast.compile == "off"
