@@ -146,6 +146,8 @@ class HostRequests:
         uploads = self._shared.uploads
         if cls.renders:
             path = scope.find(values["src"], "templates")
+            if values.get("mode") == "preserve":
+                values["mode"] = f"{path.stat().st_mode & 0o7777:04o}"
             settings = {
                 name: values[name] for name in TEMPLATE_SETTINGS if values.get(name) is not None
             }

@@ -50,6 +50,8 @@ def _managed(host: str, user: str, written: str, changed: float) -> str:
     config = ansible_config()
     if "ansible_managed" not in config:
         return _MANAGED
+    # A file's name is no format of times: "%n" in it would begin a new line
+    host, user, written = (text.replace("%", "%%") for text in (host, user, written))
     try:
         text = config.text("ansible_managed").format(host=host, uid=user, file=written)
     except (LookupError, ValueError, AttributeError) as error:

@@ -254,3 +254,18 @@ def test_a_line_ending_may_be_written_as_its_escape(playbook: Path) -> None:
     )
     assert run(playbook, "lines.yml").returncode == 0
     assert (playbook / "lines").read_bytes() == b"one\r\ntwo\r\n"
+
+
+def test_a_template_keeps_its_mode_and_its_name_is_no_format(playbook: Path) -> None:
+    (playbook / "ansible.cfg").write_text("[defaults]\nansible_managed = {file} of %%Y\n")
+    source = playbook / "%necho x%n.j2"
+    source.write_text("# {{ ansible_managed }}\n")
+    source.chmod(0o547)
+    (playbook / "managed.yml").write_text(
+        "- hosts: localhost\n  gather_facts: no\n  tasks:\n    - template:\n"
+        f"        src: '%necho x%n.j2'\n        dest: {playbook}/managed\n        mode: preserve\n"
+    )
+    assert run(playbook, "managed.yml").returncode == 0
+    made = playbook / "managed"
+    assert made.read_text().count("\n") == 1 and "%necho x%n.j2 of " in made.read_text()
+    assert made.stat().st_mode & 0o7777 == 0o547
