@@ -191,9 +191,13 @@ class Play:
     serial: tuple[Any, ...] = ()
     max_fail_percentage: Any = None
     any_errors_fatal: Any = False
-    force_handlers: bool = False
+    force_handlers: bool | None = None  # None as the command line says
     strategy: str = "free"
     order: str = "inventory"
+
+    def forces_handlers(self, asked: bool) -> bool:
+        """Whether handlers run after a failure; the play's word is before the command line's."""
+        return asked if self.force_handlers is None else self.force_handlers
 
 
 def steps_of(nodes: tuple[Node, ...]) -> list[Step]:

@@ -208,7 +208,7 @@ class AnsibleReport(Report):
         self.terminal.line("")
 
     def _is_verbose(self, result: Result, status: str) -> bool:
-        always = result.module in _ALWAYS_SHOWN and status == "ok"
+        always = result.module in _ALWAYS_SHOWN and status in ("ok", "changed")
         return always or self.options.verbose > 0
 
     def _dumped(self, result: Result, values: Mapping[str, Any]) -> str:

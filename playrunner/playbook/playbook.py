@@ -170,7 +170,9 @@ def _load_play(
         serial=_serial(entry),
         max_fail_percentage=entry.get("max_fail_percentage"),
         any_errors_fatal=entry.get("any_errors_fatal", config.flag("any_errors_fatal")),
-        force_handlers=_flag(entry, "force_handlers", around),
+        force_handlers=_flag(entry, "force_handlers", around)
+        if entry.get("force_handlers") is not None
+        else None,
         strategy=_choice(entry, "strategy", _STRATEGIES, around) or config.text("strategy", "free"),
         order=_choice(entry, "order", _ORDERS, around) or "inventory",
     )

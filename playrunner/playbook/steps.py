@@ -68,6 +68,8 @@ def load_node(task: Any, place: Place, around: Surroundings) -> tuple[Node, ...]
     if not isinstance(task, Located):
         raise BadInput(f"a task is a mapping such as '- name: ...', not {task!r}", place)
     if "block" in task:
+        if around.handlers:
+            raise BadInput("Using a block as a handler is not supported.", task.place())
         return (_load_block(task, around),)
     if any(word in task for word in ("rescue", "always")):
         raise BadInput('"rescue" and "always" need a "block" beside them', task.place())
@@ -102,7 +104,7 @@ def _load_step(task: Located, word: str, module: str, around: Surroundings) -> S
     if include:
         task_keywords.refuse_at_include(task, word, around.handlers)
     elif module == "play.meta":
-        _refuse_end_role(task, word, around)
+        _refuse_meta(task, word, around)
     task, keywords, problem = task_keywords.read_usable(task)
     if problem and include:  # it would go on without the keyword
         raise problem
@@ -152,8 +154,11 @@ def _load_step(task: Located, word: str, module: str, around: Surroundings) -> S
     )
 
 
-def _refuse_end_role(task: Located, word: str, around: Surroundings) -> None:
-    if str(task[word]).strip() != "end_role":
+def _refuse_meta(task: Located, word: str, around: Surroundings) -> None:
+    action = str(task[word]).strip()
+    if action == "flush_handlers" and around.handlers:
+        raise BadInput("flush_handlers cannot be used as a handler", task.place())
+    if action != "end_role":
         return
     if around.handlers:
         raise BadInput("Cannot execute 'end_role' from a handler", task.place())

@@ -79,7 +79,7 @@ class HostRun:
         self.mentions = list(self.play.mentions)  # roles that no dependency runs again
         self._meet_next = False
         self._fatal_seen: set[Position] = set()  # fatal failures of others that were acted on
-        self._forces_handlers = self.play.force_handlers or shared.options.force_handlers
+        self._forces_handlers = self.play.forces_handlers(shared.options.force_handlers)
         self.pending.sections_after = int(self._forces_handlers)
 
     def go(self) -> None:

@@ -167,8 +167,10 @@ def test_an_unknown_name_in_a_limit_is_refused_with_the_nearest(
     with pytest.raises(BadInput, match='did you mean "ready"') as refused:
         select(inventory, "all", limit=f"@{tmp_path / 'limit'}")
     assert refused.value.place == Place(str(tmp_path / "limit"), 2)
-    with pytest.raises(BadInput, match="no such file"):
+    with pytest.raises(BadInput, match="Unable to find limit file missing"):
         select(inventory, "all", limit="@missing")
+    with pytest.raises(BadInput, match="must be a file, not a directory"):
+        select(inventory, "all", limit=f"@{tmp_path}")
 
 
 @pytest.mark.parametrize(
