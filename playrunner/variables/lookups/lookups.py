@@ -66,7 +66,8 @@ def call_lookup(
 ) -> list[Any]:
     values = terms if isinstance(terms, list) else [terms]
     require(values)
-    require(options.values())
+    # A default may be undefined, which the lookup then is
+    require(value for option, value in options.items() if option != "default")
     if name not in _PURE:
         scope.wait_for_steps()
     try:

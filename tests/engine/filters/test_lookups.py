@@ -38,6 +38,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
         ("lookup('ansible.builtin.env', 'COLOUR')", "blue"),
         ("lookup('env', 'NOT_SET')", ""),
         ("lookup('env', 'NOT_SET', default='q')", "q"),
+        ("lookup('env', 'NOT_SET', default=undef()) is defined", False),
         ("lookup('env', 'COLOUR', 'NOT_SET')", "blue,"),
         ("query('env', 'COLOUR')", ["blue"]),
         ("q('env', 'COLOUR')", ["blue"]),
