@@ -16,6 +16,7 @@ INTERRUPT = "\x03"
 ENTER = ("\r", "\n")
 CHOICE = "Press 'C' to continue the play or 'A' to abort"
 _ERASED = "\b \b"
+_MOST_BYTES = 4  # of a character
 
 
 def is_interactive() -> bool:
@@ -74,15 +75,24 @@ def _key(terminal: int, seconds: float) -> str:
     """The next key, or nothing. The bytes of one that is not ASCII come together."""
     if not select.select([terminal], [], [], seconds)[0]:
         return ""
-    data = os.read(terminal, 1)
-    while data:
+    data = b""
+    while len(data) < _MOST_BYTES:
+        data += _byte(terminal)
         try:
             return data.decode()
         except UnicodeDecodeError:
-            if len(data) > 3:
-                return ""
-            data += os.read(terminal, 1)
-    return INTERRUPT  # the terminal is gone
+            pass
+    return ""
+
+
+def _byte(terminal: int) -> bytes:
+    try:
+        data = os.read(terminal, 1)
+    except OSError:
+        data = b""
+    if not data:
+        raise StepFailed("the terminal was closed while it was asked")
+    return data
 
 
 @contextmanager

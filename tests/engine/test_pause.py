@@ -100,6 +100,16 @@ def test_ctrl_c_and_a_end_the_run(person: Person) -> None:
     assert "user requested abort!" in person.screen
 
 
+@pytest.mark.parametrize("person", ["{ prompt: Go on }"], indirect=True)
+def test_a_terminal_that_goes_away_ends_the_run(person: Person) -> None:
+    person.sees("Go on:")
+    person.types("\x03")
+    person.sees("Press 'C' to continue the play or 'A' to abort")
+    os.close(person.terminal)
+    person.terminal = os.open(os.devnull, os.O_RDWR)
+    assert os.waitpid(person.pid, 0)[1] != 0
+
+
 def test_without_a_terminal_no_answer_is_waited_for(tmp_path: Path) -> None:
     (tmp_path / "play.yml").write_text(PLAY % "{ prompt: Go on }")
     program = [sys.executable, "-P", "-m", "playrunner.commands.ansible_programs.playbook"]
