@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from playrunner.run.host_run import HostRun
 
 _AFTER_PENDING_STEPS = ("end_host", "reset_connection")
-_UNCONDITIONAL = ("noop", "refresh_inventory", "reset_connection")  # whatever `when` says
+_UNCONDITIONAL = ("noop", "refresh_inventory")  # whatever `when` says, as with Ansible
 # What a report says of each: done, and after "conditional evaluated to False"
 _SAID = {
     "flush_handlers": (
