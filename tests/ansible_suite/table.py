@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from . import sources
@@ -99,5 +101,7 @@ def _line(what: str, counts: Counter[str]) -> str:
 
 def _cell(text: str) -> str:
     text = text.replace(f"{sources.integration()}/", "").replace(f"{REPOSITORY}/", "")
+    text = text.replace(f"{sources.cache()}/", "").replace(f"{Path.home()}/", "~/")
+    text = re.sub(r"/var/tmp/suite-\w+/", "", text)  # the throwaway machine's own
     shown = text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
     return shown[:160]
