@@ -186,6 +186,7 @@ class RoleList:
         chain: tuple[str, ...] = (),
         parts: Mapping[str, str] | None = None,
         again: bool = False,
+        included: bool = False,
     ) -> _Given:
         """Returns what a role that depends on this one sees of it and its dependencies."""
         around = outer or self.around
@@ -224,7 +225,7 @@ class RoleList:
             inherited={**role.inherited, **below.vars},
             inherited_defaults={**below.defaults, **role.inherited_defaults},
         )
-        if not again:  # an include or import counts for itself
+        if not included:  # an include counts for itself
             self.done.append(mention)
         self.roles.append(role)
         tasks_from = (parts or {}).get("tasks_from", "main")

@@ -72,6 +72,7 @@ def included_nodes(
         step.place,
         parts=role_parts(include),
         again=True,
+        included=True,
     )
     config = ansible_config()
     public = include.get("public")
