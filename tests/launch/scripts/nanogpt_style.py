@@ -41,5 +41,6 @@ for iter_num in range(begun, settings["max_iters"]):
     if master:
         dt = time.time() - t0
         print(f"iter {iter_num}: loss {loss.item():.4f}, time {dt * 1000:.2f}ms, mfu -100.00%")
-        torch.save({"model": model.module.state_dict(), "iter_num": iter_num}, path)
+        torch.save({"model": model.module.state_dict(), "iter_num": iter_num}, f"{path}.new")
+        os.replace(f"{path}.new", path)  # saved at each step: a stop would often meet half a file
 dist.destroy_process_group()
