@@ -50,6 +50,23 @@ class NotInstalled(BadInput):
     """A role or collection that is in none of the folders where they are looked for."""
 
 
+class NoSuchRole(NotInstalled):
+    """A role that is in none of the folders where roles are looked for."""
+
+
+class NoSuchTasks(BadInput):
+    """A file of tasks that is in none of the folders where they are looked for."""
+
+
+class RunStopped(BadInput):
+    """Something wrong in a playbook that only its run could find, and that no `rescue` answers: it
+    ends the run for all hosts."""
+
+
+class NotLoaded(RunStopped):
+    """An included file that is not valid."""
+
+
 class NotDecrypted(BadInput):
     """A text encrypted with vault that no given password decrypts."""
 

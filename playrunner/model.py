@@ -37,6 +37,12 @@ class Role:
     public: bool | None = (
         None  # whether the play sees its variables; None as private_role_vars says
     )
+    collection: str = ""
+
+    @property
+    def short_name(self) -> str:
+        """The name without that of its collection."""
+        return self.name.removeprefix(f"{self.collection}.")
 
 
 @frozen

@@ -8,6 +8,7 @@ from typing import Any
 
 from playrunner.errors import BadInput, Place
 from playrunner.frozen import frozen
+from playrunner.inventory.group_names import given_group_name
 from playrunner.inventory.value import Value, Values
 
 PRIORITY = "ansible_group_priority"
@@ -54,30 +55,40 @@ class Graph:
         self.groups: dict[str, Group] = {}
         self.hosts: dict[str, HostEntry] = {}
         self.version = 0
+        self.renamed: set[str] = set()  # groups whose names were made valid
         self.added: list[tuple[str, tuple[Any, ...]]] = []  # by a run: method and arguments
         self.add_group("all")
         self.add_group("ungrouped")
         self.add_child("all", "ungrouped", Place(""))
 
     def add_group(self, name: str) -> Group:
+        name = self._named(name)
         found = self.groups.get(name)
         if found is None:
             found = self.groups[name] = Group(name)
             self.version += 1
         return found
 
+    def _named(self, name: str) -> str:
+        named = given_group_name(name)
+        if named != name:
+            self.renamed.add(name)
+        return named
+
     def add_host(self, name: str, group: str | None, source: Place) -> HostEntry:
         entry = self.hosts.get(name)
         if entry is None:
             entry = self.hosts[name] = HostEntry(name, source)
         if group is not None:
-            self.add_group(group).hosts[name] = None
-            entry.groups[group] = None
+            joined = self.add_group(group)
+            joined.hosts[name] = None
+            entry.groups[joined.name] = None
         self.version += 1
         return entry
 
     def add_child(self, parent: str, child: str, place: Place) -> None:
-        if child in self.add_group(parent).children:
+        parent, child = self.add_group(parent).name, self._named(child)
+        if child in self.groups[parent].children:
             return
         self.add_group(child)
         loop = self._path(child, parent)

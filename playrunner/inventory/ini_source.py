@@ -8,6 +8,7 @@ from typing import Any
 
 from playrunner.errors import BadInput, Place
 from playrunner.inventory.graph import Graph
+from playrunner.inventory.group_names import given_group_name
 from playrunner.inventory.ranges import expand
 from playrunner.inventory.value import Value, Values
 from playrunner.text.did_you_mean import did_you_mean
@@ -57,7 +58,7 @@ class _Reader:
         """Groups may be used above the line that defines them, so they are looked up at the end."""
         known = self.graph.groups
         for parent, child, place in self.children:
-            if child not in known:
+            if given_group_name(child) not in known:
                 raise BadInput(
                     f'[{parent}:children] names group "{child}", which is not defined'
                     + did_you_mean(child, known, f"add a [{child}] section"),
@@ -65,7 +66,7 @@ class _Reader:
                 )
             self.graph.add_child(parent, child, place)
         for group, values, place in self.vars_blocks:
-            if group not in known:
+            if given_group_name(group) not in known:
                 raise BadInput(
                     f'[{group}:vars] is for group "{group}", which is not defined'
                     + did_you_mean(group, known, f"add a [{group}] section"),

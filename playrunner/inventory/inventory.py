@@ -78,6 +78,11 @@ class Inventory:
         """Host names by group, those of child groups included."""
         return self.view().members
 
+    @property
+    def renamed_groups(self) -> frozenset[str]:
+        """Groups whose names were made valid, as they were written."""
+        return frozenset(self._graph.renamed)
+
     def host(self, name: str) -> Host:
         """A host by name; one that is not listed (localhost, a delegate) is in no group."""
         return self.hosts.get(name) or Host(name, ())

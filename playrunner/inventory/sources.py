@@ -57,6 +57,11 @@ def is_host_list(source: str | Path) -> bool:
     return "," in str(source) and not _exists(Path(source))
 
 
+def exists(source: str | Path) -> bool:
+    """Whether there is something to read: a file, a folder, or a list of hosts."""
+    return "," in str(source) or _exists(Path(source))
+
+
 def _exists(path: Path) -> bool:
     return os.path.exists(path)  # takes any text, even too long or with a NUL
 

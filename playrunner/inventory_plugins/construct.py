@@ -3,7 +3,6 @@ keyed_groups, which all inventory plugins share."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, Place, PlayrunnerError
 from playrunner.inventory.graph import Graph
+from playrunner.inventory.group_names import safe_group_name
 from playrunner.inventory.plugin_sources import PluginSource
 from playrunner.inventory.value import Value
 from playrunner.inventory_plugins.host_scope import HostScope
@@ -36,14 +36,6 @@ KEYED_GROUP_OPTIONS = (
     "separator",
     "trailing_separator",
 )
-_NOT_IN_A_NAME = re.compile(r"^[\d\W]|[^\w]")
-
-
-def safe_group_name(name: str) -> str:
-    """A group's name with everything replaced that no variable's name may have."""
-    if ansible_config().get("force_valid_group_names") == "ignore":
-        return name
-    return _NOT_IN_A_NAME.sub("_", name)
 
 
 def constructor_of(

@@ -7,13 +7,10 @@ from typing import Any
 
 from playrunner.errors import BadInput
 from playrunner.hostside.module import Failed
+from playrunner.inventory.group_names import safe_group_name
 from playrunner.inventory.plugin_sources import PluginSource
 from playrunner.inventory_plugins.cloud_hosts import add_cloud_host, rendered_options
-from playrunner.inventory_plugins.construct import (
-    CONSTRUCTED_OPTIONS,
-    constructor_of,
-    safe_group_name,
-)
+from playrunner.inventory_plugins.construct import CONSTRUCTED_OPTIONS, constructor_of
 from playrunner.inventory_plugins.gcp_projects import ACCOUNT_OPTIONS, GcpProjects
 from playrunner.inventory_plugins.plugin_options import CACHE_OPTIONS, PluginOptions
 

@@ -47,6 +47,7 @@ class AnsibleReport(Report):
         self.silent = False
         self._playbooks = [each for each in playbooks if each[1]]  # not yet begun
         self.recap = Recap()
+        self.ended_by: Exception | None = None
         self._banner: object = None
 
     def play_starts(self, play: Play, hosts: list[str]) -> None:
@@ -96,6 +97,7 @@ class AnsibleReport(Report):
     def print_error(self, error: Exception) -> None:
         self.flush()
         self.terminal.live("")
+        self.ended_by = error
         print_ansible_error(error)
 
     def _print_playbook(self, name: str, plays: Sequence[Play]) -> None:

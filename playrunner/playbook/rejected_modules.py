@@ -41,8 +41,8 @@ def _rejected() -> frozenset[str]:
     rejected = frozenset(map(str, names))
     if "stat" in rejected:
         raise BadInput(
-            "the stat module is among the rejected ones, and files cannot be copied without it;"
-            " remove it from the list",
-            content.place(),
+            f"The stat module was specified in the module reject list file, {content.place()}, but"
+            " Ansible will not function without the stat module.  Please remove stat from the"
+            " reject list."
         )
     return rejected

@@ -2,81 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playrunner import project
-from playrunner.config.ansible_config import ansible_config
-from playrunner.errors import BadInput, NotInstalled, Place
+from playrunner.errors import BadInput, Place
 from playrunner.model import Keywords, Node, Role
 from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.arguments import as_bool
 from playrunner.playbook.load_scope import rendered_at_load
-from playrunner.playbook.role_files import main_file, variables_file
+from playrunner.playbook.role_files import find_role, main_file, variables_file
 from playrunner.playbook.role_spec import validation
 from playrunner.playbook.steps import load_step_file
 from playrunner.playbook.surroundings import Surroundings
 from playrunner.plugins import folders as plugin_folders
-from playrunner.plugins.collections import own_collection, role_folder
-from playrunner.text.did_you_mean import did_you_mean
+from playrunner.plugins.collections import own_collection
 from playrunner.text.documents import Located, read_yaml
 from playrunner.text.written import is_template
 
 _ROLE_KEYWORDS = task_keywords.SHARED - {"notify"} | {"role", "name"}
 SUFFIXES = ("", ".yml", ".yaml", ".json")
-
-
-_USUAL_FOLDERS = ("~/.ansible/roles", "/usr/share/ansible/roles", "/etc/ansible/roles")
-
-
-def find_role(
-    name: str,
-    place: Place,
-    play_directory: Path,
-    beside: Path | None = None,
-    in_collections: tuple[str, ...] = (),
-) -> Path:
-    """The folder of a role, looked for as Ansible does: in collections, beside the playbook, in
-    roles_path, beside the role that names it; then in the project's roles and in those that come
-    with the package."""
-    shared = role_folder(name, in_collections)
-    if shared:
-        return shared
-    configured = ansible_config().paths("roles_path") or [
-        Path(os.path.expanduser(folder)) for folder in _USUAL_FOLDERS
-    ]
-    folders = [
-        play_directory / "roles",
-        *configured,
-        *([beside.parent] if beside else []),
-        play_directory,
-        Path.cwd() / "roles",
-        play_directory.parent / "roles",
-        project.bundled() / "roles",
-    ]
-    if "/" in name:
-        folders.append(Path.cwd())
-        name = os.path.expanduser(name)
-    for spelled in dict.fromkeys((name, name.replace("-", "_"))):
-        for folder in folders:
-            # As Ansible does: ".." in a role's name leaves folders that need not be there
-            path = os.path.normpath(folder / spelled)
-            if os.path.isdir(path):
-                return Path(path)
-    names = sorted(
-        {
-            path.name
-            for folder in (folders[0], *folders[-3:])
-            if folder.is_dir()
-            for path in folder.iterdir()
-            if path.is_dir()
-        }
-    )
-    looked_in = f"looked in {', '.join(dict.fromkeys(map(str, folders)))}"
-    raise NotInstalled(f'there is no role "{name}"{did_you_mean(name, names, looked_in)}', place)
 
 
 def load_role(
@@ -94,8 +40,9 @@ def load_role(
     plugin_folders.add_role(path)
     chain = (*around.role.parents, around.role.name) if around.role else ()
     paths = (*around.role.parent_paths, around.role.path) if around.role else ()
+    collection = next(iter(own_collection(path)), "")
     return Role(
-        path.name,
+        f"{collection}.{path.name}" if collection else _shown_name(name, path),
         path,
         variables_file(path, "defaults", parts.get("defaults_from", "main"), place),
         variables_file(path, "vars", parts.get("vars_from", "main"), place),
@@ -104,7 +51,13 @@ def load_role(
         {**around.role.inherited_defaults, **around.role.defaults} if around.role else {},
         chain,
         paths,
+        collection=collection,
     )
+
+
+def _shown_name(name: str, path: Path) -> str:
+    """As it was written where that is a path below a folder of roles, as with Ansible."""
+    return name if path.as_posix().endswith(f"/{name}") else path.name
 
 
 def add_plugins_of_role(entry: Any, place: Place, play_directory: Path) -> None:
@@ -176,7 +129,7 @@ class RoleList:
         self.roles: list[Role] = []
         self.nodes: list[Node] = []
         self.handlers: list[Node] = []
-        self.done = [] if done is None else done  # mentions so far: name, parameters, keywords
+        self.done = [] if done is None else done  # mentions so far: folder, parameters, keywords
 
     def add(
         self,
@@ -204,7 +157,7 @@ class RoleList:
             keywords=keywords.under(around.keywords),
             collections=(*own_collection(role.path), *task_keywords.read_collections(meta)),
         )
-        mention = (role.name, params, keywords)
+        mention = (role.path, params, keywords)
         if mention in self.done and not allowed:
             return _Given(role.vars, role.defaults)
         dependencies = meta.get("dependencies") or []

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.config.ansible_config import ansible_config
-from playrunner.errors import BadArgument, BadInput, FormerArgument, NotInstalled, Place
+from playrunner.errors import (
+    BadArgument,
+    BadInput,
+    FormerArgument,
+    NoSuchTasks,
+    NotInstalled,
+    Place,
+)
 from playrunner.model import Block, Keywords, Node, Step
 from playrunner.playbook import arguments, module_index
 from playrunner.playbook import keywords as task_keywords
@@ -74,6 +81,8 @@ def load_node(task: Any, place: Place, around: Surroundings) -> tuple[Node, ...]
     if any(word in task for word in ("rescue", "always")):
         raise BadInput('"rescue" and "always" need a "block" beside them', task.place())
     word, module = module_of_task(task, around.collections)
+    if around.handlers and module in ("play.include_role", "play.import_role"):
+        raise BadInput(f"Using '{word}' as a handler is not supported.", task.place())
     if module.removeprefix("play.") in IMPORTS:
         return _import(task, module, raw_arguments(task, word, module), around)
     return (_load_step(task, word, module, around),)
@@ -264,7 +273,7 @@ def find_step_file(file: str, place: Place, around: Surroundings) -> Path:
     for folder in folders:
         if os.path.isfile(folder / file):
             return folder / file
-    raise BadInput(
+    raise NoSuchTasks(
         f'there is no task file "{file}"; looked in {", ".join(dict.fromkeys(map(str, folders)))}',
         place,
     )

@@ -15,7 +15,8 @@ END: Position = (1 << 30,)
 
 
 class PlayAborted(Exception):
-    """The play ends for all hosts at once: too many failed (max_fail_percentage)."""
+    """The play ends for all hosts at once: too many failed (max_fail_percentage), or one met what
+    ends the run."""
 
 
 class MarkedFailed(Exception):
@@ -64,7 +65,7 @@ class Batch:
         # Hosts that failed because another did; rescued or not, the next play is without them
         self.marked: set[str] = set()
         self.times_cleared = 0  # by `meta: clear_host_errors`
-        self.aborted_at: Position | None = None  # where too many hosts had failed
+        self.aborted_at: Position | None = None  # where the play ended for all
         self.ended_at: Position | None = None  # where end_play or end_batch stands
         # Failures that are fatal for every host: where, and the hosts that failed there themselves
         self.fatal: dict[Position, set[str]] = {}
@@ -205,6 +206,14 @@ class Batch:
                 return
             share = 1.0 if fatal else len(self._counted) / len(self.hosts)
             if 100 * share > self._most_failed and (counts or fatal):
+                self.aborted_at = position
+
+    def abort(self, host: str, position: Position) -> None:
+        """End the play for all hosts, because of what a host met at this position."""
+        with self._moved:
+            self.failed.add(host)
+            self.remove(host, position)
+            if self.aborted_at is None or position < self.aborted_at:
                 self.aborted_at = position
 
     def mark_failed(self, host: str, position: Position, times: int = 1) -> None:

@@ -7,27 +7,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from playrunner.errors import HostUnreachable, Interrupted, PlayrunnerError, of_a_full_machine
-from playrunner.model import (
-    AFTER_ITS_INCLUDES,
-    Block,
-    Node,
-    Position,
-    Role,
-    Step,
-    steps_of,
+from playrunner.errors import (
+    HostUnreachable,
+    Interrupted,
+    PlayrunnerError,
+    RunStopped,
+    of_a_full_machine,
 )
+from playrunner.model import AFTER_ITS_INCLUDES, Block, Node, Position, Role, Step, steps_of
 from playrunner.playbook import module_index
 from playrunner.results import Result
 from playrunner.run import step_traits
-from playrunner.run.batch import (
-    Batch,
-    HostEnded,
-    MarkedFailed,
-    Outcome,
-    PlayAborted,
-    PlayEnded,
-)
+from playrunner.run.batch import Batch, HostEnded, MarkedFailed, Outcome, PlayAborted, PlayEnded
 from playrunner.run.control.blocks import run_block
 from playrunner.run.control.chosen_module import with_chosen_module
 from playrunner.run.control.handlers import Handlers
@@ -108,6 +99,9 @@ class HostRun:
             self.batch.failed.add(self.host)
         except Interrupted:
             pass
+        except RunStopped as error:
+            self.shared.stopped_by = self.shared.stopped_by or error
+            self.batch.abort(self.host, self.pending.position)
         except PlayrunnerError as error:
             lost = isinstance(error, HostUnreachable)
             self._report_error(error, "unreachable" if lost else "failed")

@@ -141,6 +141,8 @@ def _run(
             with _terminated_as_interrupt():
                 shared.callbacks = open_callbacks(plays, report)
                 Execution(shared).play_all(plays)
+                if shared.stopped_by:
+                    raise shared.stopped_by
                 code = 1 if shared.defects else _exit_code(shared)
                 if shared.refused is not None and code:
                     code = shared.refused.exit_code

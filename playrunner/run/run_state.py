@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from playrunner.config.ansible_config import ansible_config
-from playrunner.errors import BadInput
+from playrunner.errors import BadInput, RunStopped
 from playrunner.inventory.inventory import Inventory
 from playrunner.model import Step
 from playrunner.options import Options
@@ -69,6 +69,7 @@ class RunState:
         self.play_ended = False  # by `meta: end_play`
         self.defects = 0
         self.refused: BadInput | None = None  # why no step can work
+        self.stopped_by: RunStopped | None = None  # why the run ended for all hosts
         self._cache: dict[Hashable, Any] = {}
         self._lock = threading.Lock()
 

@@ -12,6 +12,7 @@ from playrunner.errors import (
     NotYet,
     PlayrunnerError,
     RunRefused,
+    RunStopped,
     StepFailed,
     UndefinedVariable,
 )
@@ -142,12 +143,12 @@ class StepStarter:
             self._attempt(inflight, item)
             return
         try:
-            limit = keyword_values.whole(
-                "throttle", step.keywords.throttle or 0, item.scope, step.place
-            )
-        except PlayrunnerError as error:
-            item.values = {**self._problem(error, step, item.scope), **item.local}
-            return
+            throttle = step.keywords.throttle or 0
+            limit = int(item.scope.run_vars.templar.render(throttle, item.scope))
+        except (ValueError, TypeError, UndefinedVariable) as error:
+            raise RunStopped(
+                f"Failed to convert the throttle value to an integer: {error}", step.place
+            ) from None
         if limit:
             with self.batch.throttled(step.position, limit):
                 self._finish_item(inflight, item)

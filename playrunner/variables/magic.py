@@ -47,7 +47,7 @@ MAGIC_VARIABLES: dict[str, Callable[[Scope], Any]] = {
     "inventory_dir": lambda scope: str(scope.run_vars.inventory.directory),
     "inventory_file": lambda scope: str(next(iter(scope.run_vars.inventory.files), "")),
     "role_path": _role_value(lambda role: str(role.path.absolute())),
-    "role_name": _role_value(lambda role: role.name),
+    "role_name": _role_value(lambda role: role.short_name),
     "ansible_role_name": _role_value(lambda role: role.name),
     "ansible_parent_role_names": _role_value(
         lambda role: list(reversed(role.parents)) if role.parents else MISSING

@@ -78,11 +78,9 @@ def _add_run_flags(made: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
-    from playrunner.run.run import open_inventory
-
     playbook.apply_module_path(arguments)
     options = playbook.options_of(arguments)
-    inventory = open_inventory(options)
+    inventory = playbook.opened_inventory(options)
     inventory.set_defaults(playbook.connection_variables(arguments), Place("command line"))
     playbook.flush_cache(arguments, inventory)
     if arguments.playbook_dir:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.commands.ansible_programs.flags import add_vault_flags
-from playrunner.commands.ansible_programs.playbook import default_inventory
+from playrunner.commands.ansible_programs.playbook import default_inventory, opened_inventory
 from playrunner.commands.ansible_programs.program import BAD_OPTIONS, run_program
 from playrunner.commands.flags import use_vault
 from playrunner.config.ansible_config import ansible_config
@@ -58,8 +58,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from playrunner.run.run import open_inventory
-
     refusal = _refusal(arguments)
     if refusal:
         return _refused(refusal)
@@ -71,7 +69,7 @@ def _run(arguments: argparse.Namespace) -> int:
         ask_vault_pass=arguments.ask_vault_pass,
     )
     use_vault(options)
-    inventory = open_inventory(options)
+    inventory = opened_inventory(options)
     if arguments.playbook_dir:
         inventory = inventory.with_adjacent(Path(arguments.playbook_dir))
     arguments.export = arguments.export or ansible_config().flag("inventory_export")

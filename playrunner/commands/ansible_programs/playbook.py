@@ -7,6 +7,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,16 @@ from playrunner.commands.ansible_programs.program import (
 from playrunner.commands.configured import configured
 from playrunner.commands.flags import use_vault
 from playrunner.config.ansible_config import ansible_config
-from playrunner.errors import BadInput, BadOption, Interrupted, NotWritten, Place, PlayrunnerError
+from playrunner.errors import (
+    BadInput,
+    BadOption,
+    Interrupted,
+    NotLoaded,
+    NotWritten,
+    Place,
+    PlayrunnerError,
+    RunStopped,
+)
 from playrunner.model import Keywords, Play
 from playrunner.options import Options
 from playrunner.project import version
@@ -43,19 +53,20 @@ def main(words: Sequence[str] | None = None) -> int:
 def _code_of(error: PlayrunnerError) -> int:
     if isinstance(error, BadOption):
         return BAD_OPTIONS
+    if isinstance(error, RunStopped) and not isinstance(error, NotLoaded):
+        return ERROR
     return NOT_LOADED if isinstance(error, BadInput) and error.place else ERROR
 
 
 def _run(arguments: argparse.Namespace) -> int:
     from playrunner.commands.ansible_programs import listing
-    from playrunner.run.run import open_inventory
 
     if arguments.step:
         sys.stderr.write("[ERROR]: --step is not supported; use --start-at-task or --check\n")
         return BAD_OPTIONS
     apply_module_path(arguments)
     options = options_of(arguments)
-    inventory = open_inventory(options)
+    inventory = opened_inventory(options)
     inventory.set_defaults(connection_variables(arguments), Place("command line"))
     flush_cache(arguments, inventory)
     plays, files = _load(arguments)
@@ -87,6 +98,8 @@ def _play(files: list[tuple[str, list[Play]]], options: Options, inventory: Inve
     plays = [play for _, plays in files for play in plays]
     name = "play " + " ".join(name for name, _ in files)
     code = run_plays(plays, options, name, inventory=inventory, reported_by=report)
+    if reports and isinstance(reports[-1].ended_by, RunStopped):
+        return _code_of(reports[-1].ended_by)
     return exit_code(code, reports[-1].recap.total("unreachable") if reports else 0)
 
 
@@ -207,6 +220,36 @@ def default_inventory() -> tuple[str, ...]:
     """Where ansible-playbook looks without -i; nothing there leaves the implicit localhost."""
     words = tuple(ansible_config().words("inventory"))
     return words or (_SYSTEM_INVENTORY if os.path.exists(_SYSTEM_INVENTORY) else os.devnull,)
+
+
+def opened_inventory(options: Options) -> Inventory:
+    """The inventory, without sources that are not there: each is a warning, as with Ansible."""
+    from playrunner.inventory.sources import exists
+    from playrunner.run.run import open_inventory
+
+    missing = [source for source in options.inventory if not exists(source)]
+    for source in missing:
+        warn(f"Unable to parse {os.path.abspath(source)} as an inventory source")
+    if missing and len(missing) == len(options.inventory):
+        warn("No inventory was parsed, only implicit localhost is available")
+    there = tuple(source for source in options.inventory if source not in missing)
+    inventory = open_inventory(replace(options, inventory=there or (os.devnull,)))
+    _warn_of_group_names(inventory)
+    return inventory
+
+
+def _warn_of_group_names(inventory: Inventory) -> None:
+    from playrunner.inventory import group_names
+
+    treated = ansible_config().get(group_names.SETTING) or "never"
+    if treated == "always" and inventory.renamed_groups:
+        warn("Invalid characters were found in group names and automatically replaced")
+    elif treated == "never" and not all(map(group_names.is_valid, inventory.groups)):
+        warn("Invalid characters were found in group names but not replaced")
+
+
+def warn(text: str) -> None:
+    sys.stderr.write(f"[WARNING]: {text}\n")
 
 
 def apply_module_path(arguments: argparse.Namespace) -> None:

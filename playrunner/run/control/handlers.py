@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from playrunner.config.ansible_config import ansible_config
-from playrunner.errors import BadInput, Place, PlayrunnerError
+from playrunner.errors import Place, PlayrunnerError, RunStopped
 from playrunner.model import Node, Step, steps_of
 from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.written import is_template
@@ -48,7 +48,7 @@ class Handlers:
                         f" list nor in the listening handlers list{hint}"
                     )
                     if ansible_config().flag("error_on_missing_handler", True):
-                        raise BadInput(text, place)
+                        raise RunStopped(text, place)
                     self.warn(text)
                     continue
                 if self._running:
@@ -81,14 +81,10 @@ class Handlers:
         role's; and those that listen, of equal names the one in the last file."""
         files = [list(steps) for _, steps in groupby(self._known, _file_of)]
         ordered = [step for steps in reversed(files) for step in steps]
-        named = [step for step in ordered if name in (step.name, step.title)][:1]
+        named = [step for step in ordered if name in (step.name, *_with_role(step, step.name))][:1]
         listening: dict[object, Step] = {}
         for step in ordered:
-            topics = (
-                *step.listen,
-                *(f"{step.role.name} : {on}" for on in step.listen if step.role),
-            )
-            if name in topics:
+            if any(name in (topic, *_with_role(step, topic)) for topic in step.listen):
                 listening.setdefault(step.name or id(step), step)
         return [*named, *(step for step in listening.values() if step not in named)]
 
@@ -98,9 +94,22 @@ class Handlers:
                 scope = self.scope_of(step)
                 try:
                     name = str(scope.run_vars.templar.render(step.name, scope))
-                except PlayrunnerError:
-                    continue  # its name may need a variable that is not known yet
+                except PlayrunnerError as error:  # it may need a variable that is not known yet
+                    if not step.listen:
+                        self.warn(
+                            f"Handler '{step.name}' is unusable because it has no listen topics and"
+                            " the name could not be templated (host-specific variables are not"
+                            f" supported in handler names). The error: {error}"
+                        )
+                    continue
                 self._known[number] = replace(step, name=name)
+
+
+def _with_role(step: Step, name: str) -> Iterator[str]:
+    """The name behind that of the handler's role, with and without the role's collection."""
+    if step.role:
+        yield f"{step.role.name} : {name}"
+        yield f"{step.role.short_name} : {name}"
 
 
 def _file_of(step: Step) -> tuple[object, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from playrunner.errors import PlayrunnerError
+from playrunner.errors import BadInput, NoSuchRole, NoSuchTasks, NotDecrypted, NotLoaded, StepFailed
 from playrunner.model import Step
 from playrunner.playbook.roles import role_parts
 from playrunner.run.control.blocks import run_included
@@ -72,7 +72,9 @@ def _mention(step: Step, item: LoopItem) -> tuple[Any, ...]:
 def _load(run: HostRun, step: Step, item: LoopItem, number: int) -> IncludedSteps:
     try:
         return included_nodes(run.shared, run.play, step, item, number, run.mentions)
-    except PlayrunnerError as error:
+    except (NoSuchRole, NoSuchTasks, NotDecrypted, StepFailed) as error:
         item.values = {"failed": True, "changed": False, "msg": str(error), **item.local}
         run.wait_for_steps()  # reports the failure, which stops this host or is rescued
         raise
+    except BadInput as error:
+        raise NotLoaded(error.message, error.place) from None

@@ -9,11 +9,11 @@ from typing import Any
 from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import StepFailed
 from playrunner.frozen import frozen
-from playrunner.model import NONE, Keywords, Node, Play, Role, Step
+from playrunner.model import AFTER_ITS_INCLUDES, NONE, Keywords, Node, Play, Role, Step
 from playrunner.playbook.keywords import read_keywords
 from playrunner.playbook.roles import RoleList, import_role, role_parts
 from playrunner.playbook.steps import find_step_file, load_step_file
-from playrunner.playbook.surroundings import Surroundings
+from playrunner.playbook.surroundings import Imported, Surroundings
 from playrunner.run.inflight import LoopItem
 from playrunner.run.run_state import RunState
 from playrunner.text.documents import Located
@@ -49,6 +49,10 @@ def included_nodes(
             " a file that includes itself needs a condition that ends it"
         )
     keywords = _applied(include.get("apply")).under(step.outer or NONE)
+    of_file = step.module == "play.include_tasks"
+    # A file is loaded once for all hosts; what ran on one of them by includes does not count there
+    imported = Imported([], [], list(play.mentions) if of_file else mentions, [])
+    in_handler = AFTER_ITS_INCLUDES in step.position
     around = Surroundings(
         step.directory,
         play.directory,
@@ -56,16 +60,18 @@ def included_nodes(
         step.role,
         (*step.position, number),
         import_role=import_role,
+        imported=imported,
         rescued=True,  # the hosts are at work: what is wrong fails in its turn
         known=(shared.run_vars.extra, step.params, play.vars),
     )
     params = step.params
-    if step.module == "play.include_tasks":
+    if of_file:
         path = find_step_file(str(include["file"]), step.place, around)
-        return IncludedSteps(
-            shared.cached((path, around.prefix, id(step)), lambda: load_step_file(path, around)),
-            params,
+        nodes, imported = shared.cached(
+            (path, around.prefix, id(step)),
+            lambda: (load_step_file(path, replace(around, handlers=in_handler)), imported),
         )
+        return IncludedSteps(nodes, params, tuple(imported.handlers), tuple(imported.roles))
     roles = RoleList(around, mentions)
     roles.add(
         str(include["name"]),
@@ -81,8 +87,8 @@ def included_nodes(
     return IncludedSteps(
         tuple(roles.nodes),
         params,
-        tuple(roles.handlers),
-        tuple(replace(role, public=True) for role in roles.roles) if public else (),
+        (*roles.handlers, *imported.handlers),
+        (*(replace(role, public=True) for role in roles.roles if public), *imported.roles),
     )
 
 
