@@ -47,6 +47,16 @@ def test_a_pod_killed_for_memory_more_often_than_it_may_ends_the_run_with_the_ca
     drill.release_all()
 
 
+@pytest.mark.parametrize("launcher", ["job", "jobset", "pytorchjob", "vcjob"])
+def test_without_restarts_the_first_failure_ends_the_run(drill: Drill, launcher: str) -> None:
+    name = f"once-{launcher}"
+    running = drill.begin(name, launcher, "launch.max_restarts=0", "train.steps=100000", nodes=1)
+    (pod,) = drill.pods(name)
+    drill.steer("POST", f"pods/default/{pod['metadata']['name']}/oom", {})
+    drill.cluster.await_that(lambda: running.poll() is not None, "its end")
+    drill.fail(name, running, "memory")
+
+
 def test_a_run_whose_claim_is_lost_stops_and_says_so(drill: Drill) -> None:
     cluster = drill.cluster
     for path, thing in storage("doomed", cluster.state / "sandbox" / "data"):

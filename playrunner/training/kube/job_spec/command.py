@@ -41,6 +41,12 @@ def common_flags(job: ClusterJob) -> list[str]:
     return [*conf, f"--max_restarts={job.profile.launch.max_restarts}", "--tee=3"]
 
 
+def restart_policy(job: ClusterJob) -> str:
+    """Of pods that an operator keeps: their node restarts them, unless the first failure is to end
+    the run."""
+    return "OnFailure" if job.profile.launch.max_restarts else "Never"
+
+
 def trainer_words(job: ClusterJob) -> list[str]:
     if job.profile.script:
         words = [job.work, job.profile.script, *job.profile.args]

@@ -6,12 +6,15 @@ from __future__ import annotations
 from typing import Any
 
 from playrunner.project import program
-from playrunner.training.kube.job_spec.command import common_flags, endpoint, trainer_words
+from playrunner.training.kube.job_spec.command import (
+    common_flags,
+    endpoint,
+    restart_policy,
+    trainer_words,
+)
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.job_spec.pod import pod_metadata, pod_spec
 from playrunner.training.kube.launchers.kind import Kind, from_conditions
-
-_RESTART = "OnFailure"
 
 
 def _first_pod(job: ClusterJob) -> str:
@@ -19,6 +22,7 @@ def _first_pod(job: ClusterJob) -> str:
 
 
 def _fill(job: ClusterJob) -> dict[str, Any]:
+    restart = restart_policy(job)
     # The controller asks for etcd, whatever is wanted; of two flags the later one counts.
     other = (
         [f"--rdzv_backend={job.settings.rendezvous}"] if job.settings.rendezvous != "etcd" else []
@@ -33,13 +37,13 @@ def _fill(job: ClusterJob) -> dict[str, Any]:
     return {
         "pod": {
             "metadata": pod_metadata(job),
-            "spec": pod_spec(job, arguments, f"POD_NAME={_first_pod(job)}", _RESTART),
+            "spec": pod_spec(job, arguments, f"POD_NAME={_first_pod(job)}", restart),
         },
-        "restart_policy": _RESTART,
+        "restart_policy": restart,
         "endpoint": endpoint(job, _first_pod(job)),
         "least": least,
         "most": most,
-        "retries": max(1, job.profile.launch.max_restarts) * job.nodes,
+        "retries": job.profile.launch.max_restarts * job.nodes,
     }
 
 

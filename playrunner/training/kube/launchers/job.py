@@ -22,7 +22,7 @@ def _fill(job: ClusterJob) -> dict[str, Any]:
     # node.
     return {
         "pod": {"metadata": pod_metadata(job), "spec": {**pod, "subdomain": job.run_id}},
-        "retries": max(1, job.profile.launch.max_restarts) * job.nodes,
+        "retries": job.profile.launch.max_restarts * job.nodes,
     }
 
 

@@ -27,7 +27,7 @@ def _fill(job: ClusterJob) -> dict[str, Any]:
             "spec": pod_spec(job, arguments, "JOB_COMPLETION_INDEX=0", "Never"),
         },
         "group": GROUP,
-        "retries": max(1, job.profile.launch.max_restarts),
+        "retries": job.profile.launch.max_restarts,
     }
 
 

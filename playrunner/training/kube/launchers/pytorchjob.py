@@ -6,12 +6,15 @@ from __future__ import annotations
 from typing import Any
 
 from playrunner.project import program
-from playrunner.training.kube.job_spec.command import endpoint, torchrun_flags, trainer_words
+from playrunner.training.kube.job_spec.command import (
+    endpoint,
+    restart_policy,
+    torchrun_flags,
+    trainer_words,
+)
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.job_spec.pod import pod_metadata, pod_spec
 from playrunner.training.kube.launchers.kind import Kind, from_conditions
-
-_RESTART = "OnFailure"
 
 
 def _first_pod(job: ClusterJob) -> str:
@@ -19,6 +22,7 @@ def _first_pod(job: ClusterJob) -> str:
 
 
 def _fill(job: ClusterJob) -> dict[str, Any]:
+    restart = restart_policy(job)
     meet = endpoint(job, _first_pod(job))
     pod = {
         "metadata": pod_metadata(job),
@@ -26,7 +30,7 @@ def _fill(job: ClusterJob) -> dict[str, Any]:
             job,
             [*torchrun_flags(job, meet), *trainer_words(job)],
             f"POD_NAME={_first_pod(job)}",
-            _RESTART,
+            restart,
         ),
     }
     replicas = (
@@ -48,10 +52,10 @@ def _fill(job: ClusterJob) -> dict[str, Any]:
     return {
         "pod": pod,
         "replicas": replicas,
-        "restart_policy": _RESTART,
+        "restart_policy": restart,
         "elastic": policy if job.elastic else None,
         "processes": str(job.share.processes),
-        "retries": max(1, job.profile.launch.max_restarts) * job.nodes,
+        "retries": job.profile.launch.max_restarts * job.nodes,
         "scheduling": _scheduling(job) if job.settings.scheduler else None,
     }
 

@@ -45,7 +45,8 @@ def _fill(job: ClusterJob) -> dict[str, Any]:
             }
             for at in range(job.nodes)
         ],
-        "retries": max(1, job.profile.launch.max_restarts),
+        "retries": job.profile.launch.max_restarts or 1,  # Volcano takes 0 for not given, and 3
+        "on_failure": "RestartJob" if job.profile.launch.max_restarts else "TerminateJob",
         "queue": job.settings.queue,
     }
 
