@@ -22,7 +22,9 @@ def test_a_subnet_with_an_instance_stays_until_the_instance_is_gone(aws: Pretend
     instance = run(aws, SubnetId=subnets[0])
     delete = lambda: ec2.delete_subnet(SubnetId=subnets[0])  # noqa: E731
     assert refused(delete) == "DependencyViolation"
+    aws.delays(ec2__instance__stop=3.0)  # long enough for a busy machine to see it
     ec2.terminate_instances(InstanceIds=[instance])
+    aws.delays(ec2__instance__stop=0.3)
     assert aws.instances()[0]["State"]["Name"] == "shutting-down"
     assert refused(delete) == "DependencyViolation"
     until(lambda: aws.instances()[0]["State"]["Name"], lambda state: state == "terminated")
