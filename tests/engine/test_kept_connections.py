@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import stat
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from playrunner.ssh.kept.holder import Use
+from playrunner.ssh.connection import Connection
+from playrunner.ssh.kept.holder import LOOK_SECONDS, Holder, Use
+from playrunner.ssh.kept.protocol import OUTPUT, read_frame
+from playrunner.ssh.pool import Pool
 from playrunner.ssh.targets import Target
 from tests.support.runner import Outcome, Stage
 from tests.support.sshd import NodeSet
@@ -104,6 +109,35 @@ def test_a_command_that_has_ended_uses_no_connection() -> None:
     command.close()
     assert use.commands == 0
     peer.close()
+
+
+def test_a_holder_whose_last_connection_is_slow_to_close_answers_before_it_ends(
+    tmp_path: Path,
+) -> None:
+    closes = threading.Event()
+
+    class SlowPool(Pool):
+        def drop(self, target: Target, only: Connection | None = None) -> None:
+            closes.wait(60)
+
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(tmp_path / "s"))
+    listener.listen()
+    holder = Holder(SlowPool())
+    target = Target("node1", "127.0.0.1")
+    holder._uses[target] = Use(target, 0.0, time.monotonic() + 600)
+    serving = threading.Thread(target=holder.serve, args=(listener,), daemon=True)
+    serving.start()
+    with listener, socket.socket(socket.AF_UNIX) as command:
+        command.connect(str(tmp_path / "s"))
+        command.sendall(b'{"op": "close"}\n')
+        serving.join(2 * LOOK_SECONDS + 1)
+        assert serving.is_alive(), "it ended with a command that waits for its answer"
+        closes.set()
+        letter, data = read_frame(command)
+        assert letter == OUTPUT and [one["host"] for one in json.loads(data)] == ["node1"]
+        serving.join(30)
+        assert not serving.is_alive()
 
 
 def test_unused_connections_close_by_themselves_and_the_holder_ends(kept: Kept) -> None:

@@ -75,6 +75,7 @@ class Setup(Probe):
     filter: list[str] = []  # only facts whose names match these globs
     fact_path: str = "/etc/ansible/facts.d"  # where the host keeps facts of its own
     gather_timeout: int = 10  # seconds a slow fact may take
+    parallel: bool | None = None  # of gather_facts, for several modules of facts; there is one here
 
     def look(self, ctx: HostContext) -> dict[str, Any]:
         facts: dict[str, Any] = {}

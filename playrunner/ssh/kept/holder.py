@@ -72,8 +72,8 @@ class Use:
 class Holder:
     """Open connections, and the programs that commands run over them."""
 
-    def __init__(self) -> None:
-        self._pool = Pool(warns=False)
+    def __init__(self, pool: Pool | None = None) -> None:
+        self._pool = pool or Pool(warns=False)
         self._lock = threading.Lock()
         self._uses: dict[Target, Use] = {}
         self._ends = time.monotonic() + FIRST_SECONDS
@@ -114,9 +114,11 @@ class Holder:
                 elif request["op"] == "drop":
                     self._pool.drop(target_from(request["target"]))
                     send_frame(peer, STARTED)
+                elif request["op"] == "list":
+                    send_frame(peer, OUTPUT, json.dumps(self._list()).encode())
                 else:
-                    listed = self._list() if request["op"] == "list" else self._close_idle()
-                    send_frame(peer, OUTPUT, json.dumps(listed).encode())
+                    send_frame(peer, OUTPUT, json.dumps(self._close_idle()).encode())
+                    self._ends = 0.0  # only now: the process ends with its last connection
             except (OSError, EOFError, ValueError, KeyError, TypeError):
                 pass  # the command has ended, or is none of ours
 
@@ -172,7 +174,7 @@ class Holder:
             shown = [use.shown() for use in idle]
             for use in idle:
                 del self._uses[use.target]
-            self._ends = 0.0
+            self._ends = time.monotonic() + FIRST_SECONDS
         for use in idle:
             self._pool.drop(use.target)
         return sorted(shown, key=itemgetter("host"))
