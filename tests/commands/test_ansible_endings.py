@@ -77,6 +77,9 @@ def test_an_inventory_that_is_not_there_is_a_warning_of_the_program_alone(tmp_pa
     done = run(tmp_path, "-i", "missing", "site.yml")
     assert done.returncode == 0 and "here" in done.stdout
     assert f"Unable to parse {tmp_path}/missing as an inventory source" in done.stderr
+    (tmp_path / "inventories").mkdir()
+    (tmp_path / "inventories" / "mine.yaml").write_text("all: {hosts: {one: {}}}\n")
+    assert "Unable to parse" not in run(tmp_path, "-i", "mine", "site.yml").stderr
     ours = invoke(
         "play",
         str(tmp_path / "site.yml"),

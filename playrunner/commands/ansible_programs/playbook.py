@@ -37,7 +37,7 @@ from playrunner.errors import (
 )
 from playrunner.model import Keywords, Play
 from playrunner.options import Options
-from playrunner.project import version
+from playrunner.project import find_inventory, version
 
 if TYPE_CHECKING:
     from playrunner.inventory.inventory import Inventory
@@ -227,7 +227,7 @@ def opened_inventory(options: Options) -> Inventory:
     from playrunner.inventory.sources import exists
     from playrunner.run.run import open_inventory
 
-    missing = [source for source in options.inventory if not exists(source)]
+    missing = [source for source in options.inventory if not exists(find_inventory(source))]
     for source in missing:
         warn(f"Unable to parse {os.path.abspath(source)} as an inventory source")
     if missing and len(missing) == len(options.inventory):
