@@ -126,6 +126,7 @@ KNOWN_SETTINGS: dict[str, KnownSetting] = {
     "module_name": KnownSetting(TEXT),
     "run_tags": KnownSetting(WORDS, "ANSIBLE_RUN_TAGS", "tags", "run"),
     "skip_tags": KnownSetting(WORDS, "ANSIBLE_SKIP_TAGS", "tags", "skip"),
+    "log_path": KnownSetting(PATH, "ANSIBLE_LOG_PATH"),
     "show_custom_stats": KnownSetting(FLAG, "ANSIBLE_SHOW_CUSTOM_STATS"),
     # Variables and templates
     "duplicate_dict_key": KnownSetting(

@@ -87,8 +87,7 @@ class AnsibleReport(Report):
             self.terminal.line("")
 
     def print_note(self, text: str) -> None:
-        sys.stderr.write(f"[WARNING]: {text.removeprefix('warning: ')}\n")
-        sys.stderr.flush()
+        super().print_note(f"[WARNING]: {text.removeprefix('warning: ')}")
 
     def print_warning(self, text: str, word: str, place: Place) -> None:
         self._warned.add((text, place))
@@ -99,6 +98,8 @@ class AnsibleReport(Report):
         self.terminal.live("")
         self.ended_by = error
         print_ansible_error(error)
+        if self.terminal.log:
+            self.terminal.log.add(f"[ERROR]: {error}", "ERROR")
 
     def _print_playbook(self, name: str, plays: Sequence[Play]) -> None:
         if self.options.verbose > 1:

@@ -140,6 +140,8 @@ class Report:
         """Print a note about the run to standard error, so that it is never part of --json."""
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
+        if self.terminal.log:
+            self.terminal.log.add(text, "WARNING")
 
     def warn_once(self, text: str) -> None:
         if (text, NOWHERE) not in self._warned:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import NamedTuple, TextIO
 
 from playrunner.config.ansible_config import ansible_config
+from playrunner.output.log_file import log_of_configuration
 from playrunner.text.streams import in_one_line, visible
 
 COLOURS = {
@@ -53,6 +54,7 @@ class Terminal:
         self._lock = threading.Lock()
         self._live = ""
         self._shows_live = True
+        self.log = log_of_configuration()
 
     def line(self, *parts: str | Painted) -> None:
         text = "".join(
@@ -62,6 +64,8 @@ class Terminal:
             self._erase()
             self._write(text + "\n")
             self._draw()
+        if self.log:
+            self.log.add("".join(visible(str(part)) for part in parts))
 
     def live(self, text: str) -> None:
         """Show a status line that the next call replaces; nothing where there is no screen."""

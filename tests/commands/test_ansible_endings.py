@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import re
 from pathlib import Path
 
 import pytest
@@ -116,3 +118,28 @@ def test_names_of_groups_are_made_valid_as_the_setting_says(
     assert done.returncode == 0 and f'"msg": "{above} {group} known"' in done.stdout, done
     assert ("Invalid characters were found in group names" in done.stderr) == bool(warns)
     assert warns in done.stderr
+
+
+def test_what_a_run_shows_is_appended_to_its_log_without_secrets_and_colours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "of-runs.log"
+    monkeypatch.setenv("ANSIBLE_LOG_PATH", str(log))
+    monkeypatch.setenv("ANSIBLE_FORCE_COLOR", "true")
+    (tmp_path / "site.yml").write_text(
+        "- hosts: localhost\n  gather_facts: false\n  tasks:\n"
+        "    - {name: say, debug: {msg: aloud}}\n"
+        "    - {name: hide, command: echo quietly, no_log: true}\n"
+    )
+    assert run(tmp_path, "site.yml").returncode == 0
+    first = log.read_text()
+    entry = rf"\d{{4}}(-\d\d){{2}} \d\d(:\d\d){{2}},\d{{3}} p=\d+ u={getpass.getuser()} n=ansible "
+    assert re.search(rf"(?m)^{entry}INFO\| TASK \[say\] \*+$", first)
+    assert '"msg": "aloud"' in first and "quietly" not in first and "\033" not in first
+    assert log.stat().st_mode & 0o077 == 0
+    ours = invoke("play", str(tmp_path / "site.yml"), state=tmp_path / "state")
+    assert ours.code == 0 and log.read_text().startswith(first)
+    assert "INFO| PLAY localhost" in log.read_text()
+    monkeypatch.setenv("ANSIBLE_LOG_PATH", str(tmp_path / "none" / "log"))
+    done = run(tmp_path, "site.yml")
+    assert done.returncode == 0 and "cannot be written" in done.stderr

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from playrunner.training.kube.session import ClusterSettings
 from tests.support.launch.rendered import (
     ID,
@@ -192,40 +190,6 @@ def test_an_elastic_pytorch_job_says_least_and_most_in_both_places() -> None:
         "maxRestarts": 100,
     }
     assert flags(spec["pytorchReplicaSpecs"]["Worker"]["template"])["nnodes"] == "1:4"
-
-
-@pytest.mark.parametrize(
-    ("launcher", "kind", "retries"),
-    [
-        ("job", "Job", ("backoffLimit",)),
-        ("deepspeedjob", "Job", ("backoffLimit",)),
-        ("jobset", "JobSet", ("failurePolicy", "maxRestarts")),
-        ("pytorchjob", "PyTorchJob", ("runPolicy", "backoffLimit")),
-        ("elasticjob", "ElasticJob", ("backoffLimit",)),
-    ],
-)
-def test_without_restarts_no_controller_tries_again(
-    launcher: str, kind: str, retries: tuple[str, ...]
-) -> None:
-    spec = rendered(
-        planned(launcher, "llama2-7b", gpus(), 2, overrides=("launch.max_restarts=0",))
-    )[kind]["spec"]
-    found: Any = spec
-    for name in retries:
-        found = found[name]
-    assert found == 0
-    assert "OnFailure" not in str(spec)
-
-
-def test_volcano_is_told_to_end_a_job_since_it_takes_no_retries_for_three() -> None:
-    settings = ClusterSettings(image="i", claim="fsx-claim", queue="test")
-    job = planned(
-        "vcjob", "bert-large", trainium(), 2, settings, overrides=("launch.max_restarts=0",)
-    )
-    spec = rendered(job)["Job"]["spec"]
-    assert spec["maxRetry"] == 1
-    actions = {one["event"]: one["action"] for one in spec["tasks"][0]["policies"]}
-    assert actions == {"PodEvicted": "RestartJob", "PodFailed": "TerminateJob"}
 
 
 def test_fsdp_on_gpus_gets_whole_nodes_and_the_flight_recorder() -> None:
