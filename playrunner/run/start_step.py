@@ -149,7 +149,7 @@ class StepStarter:
             raise RunStopped(
                 f"Failed to convert the throttle value to an integer: {error}", step.place
             ) from None
-        if limit:
+        if limit > 0:
             with self.batch.throttled(step.position, limit):
                 self._finish_item(inflight, item)
         else:

@@ -9,7 +9,7 @@ import pytest
 
 from playrunner.errors import BadInput
 from playrunner.playbook import load_playbook
-from tests.support.runner import Stage, invoke
+from tests.support.runner import Outcome, Stage, invoke
 
 HEAD = "- hosts: all\n  tasks:\n    - ping:\n"
 BAD_STEP_WORDS = [
@@ -111,11 +111,9 @@ def test_a_keyword_of_the_wrong_kind_is_refused_with_its_line(
     [
         "timeout: '{{ x }}'",
         "async: '{{ x }}'",
-        "throttle: '{{ x }}'",
         "retries: '{{ x }}'",
         "until: false\n      delay: '{{ x }}'",
         "async: 5\n      poll: '{{ x }}'",
-        "throttle: '{{ -1 }}'",
         "port: '{{ x }}'",
         "loop: [1]\n      loop_control: {pause: '{{ x }}'}",
     ],
@@ -123,18 +121,33 @@ def test_a_keyword_of_the_wrong_kind_is_refused_with_its_line(
 def test_a_template_that_gives_the_wrong_kind_fails_the_step_in_one_line(
     tmp_path: Path, written: str
 ) -> None:
-    stage = Stage(tmp_path, tmp_path / "hosts")
+    ran = _with_keyword(tmp_path, written)
+    assert "Traceback" not in ran.text and "defect" not in ran.text
+    if "port" not in written:  # a local connection has no port
+        assert "soon" in ran.text or "-1" in ran.text
+    assert ran.code == 0  # ignored, and both hosts go on
+
+
+@pytest.mark.parametrize(("value", "code"), [("{{ x }}", 5), ("{{ -1 }}", 0)])
+def test_a_throttle_that_is_no_number_ends_the_run_and_a_negative_one_limits_nothing(
+    tmp_path: Path, value: str, code: int
+) -> None:
+    """As with Ansible, which lets no step ignore it."""
+    ran = _with_keyword(tmp_path, f"throttle: '{value}'")
+    assert ran.code == code and "Traceback" not in ran.text and "defect" not in ran.text
+    assert ("Failed to convert the throttle value" in ran.text) == bool(code)
+
+
+def _with_keyword(folder: Path, written: str) -> Outcome:
+    """What comes of a play on two hosts whose first step has this keyword, and ignores errors."""
+    stage = Stage(folder, folder / "hosts")
     stage.inventory.write_text("node1 ansible_connection=local\nnode2 ansible_connection=local\n")
     play = stage.write(
         "- hosts: all\n  gather_facts: false\n  vars: {x: soon}\n  tasks:\n"
         f"    - name: bad\n      command: 'true'\n      {written}\n      ignore_errors: true\n"
         "    - name: next\n      command: 'true'\n"
     )
-    ran = invoke("play", play, "--inventory", stage.inventory, state=stage.state)
-    assert "Traceback" not in ran.text and "defect" not in ran.text
-    if "port" not in written:  # a local connection has no port
-        assert "soon" in ran.text or "-1" in ran.text
-    assert ran.code == 0  # ignored, and both hosts go on
+    return invoke("play", play, "--inventory", stage.inventory, state=stage.state)
 
 
 @pytest.mark.parametrize(
