@@ -31,9 +31,9 @@ BLOCK = """\
     ("task", "code", "said"),
     [
         (
-            "{command: 'true', notify: nobody}",
+            "{command: 'true', notify: missing}",
             1,
-            "The requested handler 'nobody' was not found in either the main handlers list",
+            "The requested handler 'missing' was not found in either the main handlers list",
         ),
         (
             "{debug: {}, throttle: \"{{ 'many' }}\"}",

@@ -11,13 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from playrunner.ssh.connection import Connection
 from playrunner.ssh.kept.holder import LOOK_SECONDS, Holder, Use
 from playrunner.ssh.kept.protocol import OUTPUT, read_frame
-from playrunner.ssh.pool import Pool
 from playrunner.ssh.targets import Target
 from tests.support.runner import Outcome, Stage
 from tests.support.sshd import NodeSet
@@ -116,15 +116,17 @@ def test_a_holder_whose_last_connection_is_slow_to_close_answers_before_it_ends(
 ) -> None:
     closes = threading.Event()
 
-    class SlowPool(Pool):
-        def drop(self, target: Target, only: Connection | None = None) -> None:
+    class Slow:
+        """A host that is slow to answer when its connection is closed."""
+
+        def close(self) -> None:
             closes.wait(60)
 
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(tmp_path / "s"))
     listener.listen()
-    holder = Holder(SlowPool())
-    target = Target("node1", "127.0.0.1")
+    holder, target = Holder(), Target("node1", "127.0.0.1")
+    holder._pool._open[target] = cast(Connection, Slow())
     holder._uses[target] = Use(target, 0.0, time.monotonic() + 600)
     serving = threading.Thread(target=holder.serve, args=(listener,), daemon=True)
     serving.start()

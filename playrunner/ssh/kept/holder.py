@@ -72,8 +72,8 @@ class Use:
 class Holder:
     """Open connections, and the programs that commands run over them."""
 
-    def __init__(self, pool: Pool | None = None) -> None:
-        self._pool = pool or Pool(warns=False)
+    def __init__(self) -> None:
+        self._pool = Pool(warns=False)
         self._lock = threading.Lock()
         self._uses: dict[Target, Use] = {}
         self._ends = time.monotonic() + FIRST_SECONDS
