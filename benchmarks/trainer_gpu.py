@@ -238,6 +238,7 @@ ROWS = {
     "ours": ours,
     "ours, no biases": ours_without_biases,
     "gpt2-small": profile_row(),
+    "gpt2-small, no dropout": profile_row("train.model.dropout=0.0"),
     "gpt2-small, ddp": profile_row("train.strategy.name=ddp"),
     "gpt2-small, ddp, no dropout": profile_row(
         "train.strategy.name=ddp", "train.model.dropout=0.0"

@@ -30,3 +30,10 @@ def test_the_engine_gets_no_schedule_of_its_own() -> None:
 
 def test_a_schedule_that_deepspeed_does_not_have_is_left_out() -> None:
     assert "scheduler" not in written(read_profile("llama2-7b").train, 64, on_cpu=False)
+
+
+def test_deepspeed_does_not_wait_for_the_device_to_time_itself() -> None:
+    from deepspeed.utils.config import get_timers_config
+
+    config = rendered(read_profile("gpt2-micro").train, 16, on_cpu=False)
+    assert not get_timers_config(config).enabled
