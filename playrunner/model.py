@@ -18,6 +18,19 @@ AFTER_ITS_INCLUDES = 1 << 20
 
 
 @frozen
+class RoleMention:
+    """What makes two mentions of a role the same: then it runs once on a host."""
+
+    path: Path
+    params: Mapping[str, Any]
+    when: tuple[Any, ...] = ()
+    tags: frozenset[str] = frozenset()
+    vars: tuple[Mapping[str, Any], ...] = ()
+    parts: Mapping[str, str] = field(default_factory=dict)  # files of it instead of main
+    by_task: bool = False  # include_role and import_role, which `roles:` knows nothing of
+
+
+@frozen
 class Role:
     """A named folder of steps with its own variables and files."""
 
@@ -38,6 +51,7 @@ class Role:
         None  # whether the play sees its variables; None as private_role_vars says
     )
     collection: str = ""
+    mention: RoleMention | None = None
 
     @property
     def short_name(self) -> str:
@@ -171,7 +185,16 @@ class Block:
     place: Place
 
 
-Node = Step | Block
+@frozen
+class RoleBlock:
+    """The steps of a role where it is named."""
+
+    mention: RoleMention
+    body: tuple[Node, ...]
+    once: bool  # not where the same mention ended before, with a step that ran
+
+
+Node = Step | Block | RoleBlock
 
 
 @frozen
@@ -188,8 +211,7 @@ class Play:
     handlers: tuple[Node, ...]
     roles: tuple[Role, ...]
     vars: Mapping[str, Any]
-    # The roles it names, each with its parameters and keywords
-    mentions: tuple[tuple[Any, ...], ...] = ()
+    mentions: tuple[RoleMention, ...] = ()
     vars_files: tuple[Any, ...] = ()
     vars_prompt: tuple[Mapping[str, Any], ...] = ()
     gather_facts: Any = None  # None: as the configuration says, which is yes by default
@@ -212,6 +234,8 @@ def steps_of(nodes: tuple[Node, ...]) -> list[Step]:
     for node in nodes:
         if isinstance(node, Step):
             steps.append(node)
+        elif isinstance(node, RoleBlock):
+            steps += steps_of(node.body)
         else:
             steps += steps_of(node.body) + steps_of(node.rescue) + steps_of(node.always)
     return steps

@@ -56,11 +56,11 @@ def planned(roles: str, flags: dict[str, Any]) -> Play:
 
 
 def preflight_steps(play: Play) -> list[Step]:
+    """Each once, however many roles depend on the preflight."""
     from playrunner.model import steps_of
 
-    return [
-        step for section in play.sections for step in steps_of(section) if step.module in PREFLIGHTS
-    ]
+    steps = (step for section in play.sections for step in steps_of(section))
+    return list({step.place: step for step in steps if step.module in PREFLIGHTS}.values())
 
 
 def _priced(play: Play, step: Step, flags: dict[str, Any]) -> list[PlanItem]:

@@ -37,9 +37,8 @@ def sweep(
 
     remaining, rounds = search(), 0
     deleted: dict[tuple[str, str, str], float] = {}  # when each was deleted first
-    while not all(leftover.stays for leftover in remaining):
-        late = [leftover for leftover in remaining if _is_late(leftover, deleted)]
-        if len(late) < len(remaining):
+    while going := [leftover for leftover in remaining if not leftover.stays]:
+        if not all(_is_late(leftover, deleted) for leftover in going):
             if rounds == ROUNDS:
                 break
             rounds += 1

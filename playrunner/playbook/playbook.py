@@ -131,7 +131,7 @@ def _load_play(
     # the outermost over all.
     variables = Layered(*own.vars, *reversed(outer.vars))
     keywords = replace(own.under(outer), vars=())
-    imported = Imported([], [], [], [])
+    imported = Imported([], [], [])
     files = task_keywords.as_list(entry.get("vars_files"))
     around = Surroundings(
         directory,

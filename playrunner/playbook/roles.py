@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from playrunner.errors import BadInput, Place
-from playrunner.model import Keywords, Node, Role
+from playrunner.model import Keywords, Node, Role, RoleBlock, RoleMention
 from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.arguments import as_bool
 from playrunner.playbook.load_scope import rendered_at_load
@@ -121,15 +121,14 @@ class _Given(NamedTuple):
 
 
 class RoleList:
-    """The roles a play names, dependencies first, each once unless its parameters differ or it
-    allows more."""
+    """The roles a play names, dependencies first."""
 
-    def __init__(self, around: Surroundings, done: list[tuple[Any, ...]] | None = None) -> None:
+    def __init__(self, around: Surroundings, done: list[RoleMention] | None = None) -> None:
         self.around = around
         self.roles: list[Role] = []
         self.nodes: list[Node] = []
         self.handlers: list[Node] = []
-        self.done = [] if done is None else done  # mentions so far: folder, parameters, keywords
+        self.done = [] if done is None else done
 
     def add(
         self,
@@ -138,10 +137,13 @@ class RoleList:
         outer: Surroundings | None = None,
         chain: tuple[str, ...] = (),
         parts: Mapping[str, str] | None = None,
+        by_task: tuple[Mapping[str, Any], ...] | None = None,
         again: bool = False,
         included: bool = False,
     ) -> _Given:
-        """Returns what a role that depends on this one sees of it and its dependencies."""
+        """Returns what a role that depends on this one sees of it and its dependencies. `by_task`
+        are the variables at an include or import, whose `again` is asked in place of the role's
+        own `allow_duplicates`."""
         around = outer or self.around
         name, params, keywords = _role_entry(entry, place, around)
         place = entry.place() if isinstance(entry, Located) else place
@@ -151,15 +153,22 @@ class RoleList:
             )
         role = load_role(name, params, place, around, parts)
         meta = read_meta(role)
-        allowed = again or bool(meta.get("allow_duplicates", False))
+        if by_task is None:
+            again = as_bool(meta.get("allow_duplicates", False))
+        mention = RoleMention(
+            role.path,
+            params,
+            keywords.when,
+            keywords.tags,
+            by_task or keywords.vars,
+            parts or {},
+            by_task is not None,
+        )
         inside = replace(
             around,
             keywords=keywords.under(around.keywords),
             collections=(*own_collection(role.path), *task_keywords.read_collections(meta)),
         )
-        mention = (role.path, params, keywords)
-        if mention in self.done and not allowed:
-            return _Given(role.vars, role.defaults)
         dependencies = meta.get("dependencies") or []
         if not isinstance(dependencies, list):
             raise BadInput("dependencies is a list of roles", meta.place("dependencies"))
@@ -177,40 +186,40 @@ class RoleList:
             role,
             inherited={**role.inherited, **below.vars},
             inherited_defaults={**below.defaults, **role.inherited_defaults},
+            mention=mention,
         )
+        tasks_from = (parts or {}).get("tasks_from", "main")
+        body: tuple[Node, ...] = ()
+        if (parts or {}).get("rolespec_validate") != "False":
+            body = tuple(validation(role, tasks_from, replace(inside, role=role)))
+        body += role_nodes(role, place, inside, tasks_from)
+        self.nodes.append(RoleBlock(mention, body, once=not again))
+        if mention not in self.done or again:
+            self.roles.append(role)
+            self.handlers += role_handlers(role, inside, (parts or {}).get("handlers_from", "main"))
         if not included:  # an include counts for itself
             self.done.append(mention)
-        self.roles.append(role)
-        tasks_from = (parts or {}).get("tasks_from", "main")
-        if (parts or {}).get("rolespec_validate") != "False":
-            self.nodes += validation(role, tasks_from, replace(inside, role=role))
-        self.nodes += role_nodes(role, place, inside, tasks_from)
-        self.handlers += role_handlers(role, inside, (parts or {}).get("handlers_from", "main"))
         return below.under(_Given(role.vars, role.defaults))
 
 
 def import_role(given: Mapping[str, Any], place: Place, around: Surroundings) -> tuple[Node, ...]:
     """The steps of a role where a task names it; its handlers and variables belong to the whole
     play."""
-    parts = role_parts(given)
-    if around.imported and not _again(given, place, around):
-        mention = (str(given["name"]), parts, around.keywords)
-        if mention in around.imported.imports:
-            return ()
-        around.imported.imports.append(mention)
+    written = given.get("allow_duplicates", True)
+    again = as_bool(rendered_at_load(written, "allow_duplicates", place, around))
     found = RoleList(around, around.imported.done if around.imported else None)
-    found.add(str(given["name"]), place, parts=parts, again=True)
+    found.add(
+        str(given["name"]),
+        place,
+        parts=role_parts(given),
+        by_task=around.keywords.vars,
+        again=again,
+    )
     if around.imported is not None:
         public = as_bool(given["public"]) if "public" in given else None
         around.imported.roles.extend(replace(role, public=public) for role in found.roles)
         around.imported.handlers.extend(found.handlers)
     return tuple(found.nodes)
-
-
-def _again(given: Mapping[str, Any], place: Place, around: Surroundings) -> bool:
-    """Whether a role runs though it was imported before."""
-    written = given.get("allow_duplicates", True)
-    return as_bool(rendered_at_load(written, "allow_duplicates", place, around))
 
 
 def role_parts(given: Mapping[str, Any]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from playrunner.errors import Place
 from playrunner.frozen import frozen
-from playrunner.model import NONE, Keywords, Node, Position, Role
+from playrunner.model import NONE, Keywords, Node, Position, Role, RoleMention
 
 
 class ImportRole(Protocol):
@@ -27,8 +27,7 @@ class Imported:
 
     roles: list[Role]
     handlers: list[Node]
-    done: list[tuple[Any, ...]]  # mentions of roles so far, so that a dependency runs once
-    imports: list[tuple[Any, ...]]  # roles imported with allow_duplicates: false
+    done: list[RoleMention]  # so far: their handlers and variables are known
 
 
 @frozen

@@ -163,6 +163,7 @@ class Execution:
         left = batch.failed | batch.unreachable | batch.marked
         self.shared.failed_hosts |= left
         self.shared.ended_badly |= batch.failed
+        self.shared.lost_hosts |= batch.unreachable
         return batch.aborted_at is None and len(left) < len(hosts)
 
     def _needs_ssh(self, host: str) -> bool:

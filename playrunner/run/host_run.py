@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from playrunner.errors import (
     HostUnreachable,
@@ -14,7 +13,7 @@ from playrunner.errors import (
     RunStopped,
     of_a_full_machine,
 )
-from playrunner.model import AFTER_ITS_INCLUDES, Block, Node, Position, Role, Step, steps_of
+from playrunner.model import AFTER_ITS_INCLUDES, Node, Position, Role, Step, steps_of
 from playrunner.playbook import module_index
 from playrunner.results import Result
 from playrunner.run import step_traits
@@ -24,6 +23,7 @@ from playrunner.run.control.chosen_module import with_chosen_module
 from playrunner.run.control.handlers import Handlers
 from playrunner.run.control.include_step import run_include
 from playrunner.run.control.meta_step import in_ended_role, run_meta
+from playrunner.run.control.resuming import Resuming
 from playrunner.run.gathering import gathering_step, gathers_facts
 from playrunner.run.host_scopes import HostScopes
 from playrunner.run.inflight import InFlightStep
@@ -65,9 +65,9 @@ class HostRun:
         self.scopes = HostScopes(shared.run_vars, variables, host, self.pending)
         self.handlers.scope_of = self.scopes.of_step
         self.handlers.warn = shared.report.warn_once
+        self.resuming = Resuming(batch, self.play, host)
         self.ended_role: Role | None = None  # by `meta: end_role`, until a step outside of it
-        self.included_roles: list[tuple[Any, ...]] = []  # that ran on this host
-        self.mentions = list(self.play.mentions)  # roles that no dependency runs again
+        self.mentions = list(self.play.mentions)  # whose handlers this host has
         self._meet_next = False
         self._fatal_seen: set[Position] = set()  # fatal failures of others that were acted on
         self._forces_handlers = self.play.forces_handlers(shared.options.force_handlers)
@@ -78,6 +78,8 @@ class HostRun:
         try:
             with self.batch.slot():
                 self._report_failures(self._all_sections)
+                while self.resuming.is_back():
+                    self._report_failures(self._all_sections)
         finally:
             self.dispatcher.release() if self.host not in self.batch.unreachable else None
             self.batch.leave(self.host)
@@ -90,8 +92,8 @@ class HostRun:
             self.batch.remove(self.host, self.pending.position)
             self._finish_pending()
             return
-        except HostLost:
-            self.batch.unreachable.add(self.host)
+        except HostLost as error:
+            self.resuming.lose(error.position)
         except (StepStopped, MarkedFailed):
             self._fail()
         except PlayAborted:
@@ -149,8 +151,8 @@ class HostRun:
             self.wait_for_steps()
         except (StepStopped, MarkedFailed):
             self._fail()
-        except HostLost:
-            self.batch.unreachable.add(self.host)
+        except HostLost as error:
+            self.resuming.lose(error.position)
         except (PlayAborted, PlayEnded, HostEnded, Interrupted):
             pass
 
@@ -161,13 +163,15 @@ class HostRun:
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:
         for node in nodes:
-            if isinstance(node, Block):
-                run_block(self, node)
-            else:
+            if isinstance(node, Step):
                 self.step(node)
+            else:
+                run_block(self, node)
 
     def step(self, step: Step) -> None:
         """Start one step; returns at once unless its result is needed before the next step."""
+        if self.resuming.passed(step.position):
+            return
         if self.ended_role and in_ended_role(self, step, self.ended_role):
             return
         self._check_others(step.position)

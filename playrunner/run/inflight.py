@@ -96,6 +96,10 @@ class InFlightStep:
     problem: Exception | None = None  # a background step that ended by a defect
     reads: frozenset[str] = frozenset()  # of a background step: the registered names it read
 
+    def is_skipped(self) -> bool:
+        """Whether no item of it runs; of a step in the background that is known only later."""
+        return self.done is None and all((item.values or {}).get("skipped") for item in self.items)
+
     def labelled(self, item: LoopItem) -> LoopItem:
         """The item with the label it is shown by, which no_log hides."""
         item.label = HIDDEN if self.hidden and item.label else item.label

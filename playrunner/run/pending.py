@@ -25,6 +25,7 @@ from playrunner.run.control.foreseen import later_values, unknown_facts
 from playrunner.run.control.handlers import Handlers
 from playrunner.run.control.ignored import decide_ignored
 from playrunner.run.control.registered_diff import with_registered_diff
+from playrunner.run.control.roles_of_host import RolesOfHost
 from playrunner.run.fact_names import FACT_LAYERS, filter_facts
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.run_state import RunState
@@ -43,7 +44,11 @@ class StepStopped(Exception):
 
 
 class HostLost(Exception):
-    """The host stopped answering."""
+    """The host stopped answering, in the step at this position."""
+
+    def __init__(self, position: Position) -> None:
+        super().__init__()
+        self.position = position
 
 
 class PendingSteps(Waiter):
@@ -75,6 +80,7 @@ class PendingSteps(Waiter):
         self._inflight_steps: deque[InFlightStep] = deque()
         self._pending: dict[str, InFlightStep] = {}  # by the name it will register
         self._producers: dict[str, InFlightStep] = {}  # the same, including finished steps
+        self.roles = RolesOfHost()
         self.background = Background(batch)
 
     def background_waiter(self) -> BackgroundWaiter:
@@ -100,6 +106,7 @@ class PendingSteps(Waiter):
             )
         if gives_facts:
             self._pending["ansible_facts"] = inflight
+        self.roles.add_step(inflight)
 
     def steps(self) -> Iterator[Step]:
         """The steps whose results are not processed yet."""
@@ -213,7 +220,7 @@ class PendingSteps(Waiter):
         if status == "unreachable" and not inflight.ignore_unreachable:
             self._cancel_pending()
             self._note_failure(inflight, rescued=False, counts=False)
-            raise HostLost
+            raise HostLost(inflight.step.position)
         if stops:
             self._cancel_pending()
             self._note_failure(inflight, self.rescuers > 0, counts=not self.sections_after)

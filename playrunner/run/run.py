@@ -240,8 +240,9 @@ def _paced(
 
 def _exit_code(shared: RunState) -> int:
     code = exit_code(shared.recap, shared.options)
-    if code == 2 and shared.errors_cleared and not shared.ended_badly:
-        return 0  # by `meta: clear_host_errors`
+    if code in (2, 4) and shared.errors_cleared and not shared.ended_badly:
+        # By `meta: clear_host_errors`; what was lost after it counts
+        return 4 if shared.lost_hosts else 0
     return code if code in (2, 4) or not shared.ended_badly else 2
 
 

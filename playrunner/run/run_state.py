@@ -64,6 +64,7 @@ class RunState:
         # Hosts that make the run fail: a rescued host that any_errors_fatal marked does so only
         # when another play follows, like with Ansible
         self.ended_badly: set[str] = set()
+        self.lost_hosts: set[str] = set()  # at the end of a play
         self.errors_cleared = False  # by `meta: clear_host_errors`
         self.play_number = 0
         self.play_ended = False  # by `meta: end_play`

@@ -254,18 +254,31 @@ def test_a_sweep_leaves_what_holds_something_and_what_says_that_it_is_kept(
     assert sweep(client, "demo", sleep, quiet, with_kept=True) == []
 
 
+@pytest.mark.parametrize("kept", [False, True], ids=["alone", "beside-what-is-kept"])
 def test_what_late_reads_still_show_after_it_was_deleted_is_not_said_to_be_left(
-    aws: PretendAws, client: Aws
+    aws: PretendAws, client: Aws, kept: bool
 ) -> None:
-    before = listing(aws)
     stack = Builder(aws, "demo")
+    if kept:
+        aws.client("ec2").create_volume(
+            AvailabilityZone="us-west-2a",
+            Size=1,
+            TagSpecifications=[
+                {
+                    "ResourceType": "volume",
+                    "Tags": [*stack.list, {"Key": "playrunner:keep", "Value": "true"}],
+                }
+            ],
+        )
+    before = listing(aws)
     for step in Builder.STEPS[:2]:
         getattr(stack, step)()
     settle(aws)
     aws.control("POST", "settings", {"lag": {"*": 6.0}})
     listing(aws)  # so that there is something old to show
     try:
-        assert sweep(client, "demo", time.sleep, quiet, with_kept=True) == []
+        left = sweep(client, "demo", time.sleep, quiet, with_kept=not kept)
     finally:
         aws.control("POST", "settings", {"lag": {}})
+    assert [leftover.kept for leftover in left] == [True] * kept, left
     assert listing(aws) == before

@@ -1,10 +1,10 @@
-"""Blocks: their body, and what of `rescue` and `always` runs after a failure."""
+"""Blocks: their body, and what of `rescue` and `always` runs after a failure; roles as blocks."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from playrunner.model import Block, Node
+from playrunner.model import Block, Node, RoleBlock
 from playrunner.run.batch import MarkedFailed
 from playrunner.run.control.failed_task import failed_task
 from playrunner.run.pending import StepStopped
@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from playrunner.run.host_run import HostRun
 
 
-def run_block(run: HostRun, block: Block) -> None:
+def run_block(run: HostRun, block: Block | RoleBlock) -> None:
     """Run a block; `end_host`, `end_play` and a lost host end it without its `always`."""
+    if isinstance(block, RoleBlock):
+        _run_role(run, block)
+        return
     if not block.rescue and not block.always:
         run_included(run, block.body)
         return
@@ -39,6 +42,16 @@ def run_included(run: HostRun, nodes: tuple[Node, ...]) -> None:
         run.nodes(nodes)
     except MarkedFailed:
         raise MarkedFailed from None  # however often it was marked, the block fails once
+
+
+def _run_role(run: HostRun, role: RoleBlock) -> None:
+    """Run a role's steps, unless it is to run once and has done so."""
+    roles = run.pending.roles
+    if role.once and roles.has_run(role.mention):
+        run.pending.files.pass_unseen(role.body)
+        return
+    run.nodes(role.body)
+    roles.end(role.mention)
 
 
 def _body_and_rescue(run: HostRun, block: Block) -> None:

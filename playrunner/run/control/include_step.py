@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from playrunner.errors import BadInput, NoSuchRole, NoSuchTasks, NotDecrypted, NotLoaded, StepFailed
 from playrunner.model import Step
-from playrunner.playbook.roles import role_parts
 from playrunner.run.control.blocks import run_included
 from playrunner.run.control.includes import IncludedSteps, included_nodes
 from playrunner.run.inflight import LoopItem
@@ -25,7 +24,7 @@ def run_include(run: HostRun, step: Step, scope: Scope) -> None:
         if walks_along and not _applies_run_once(step):
             return
     inflight = run.starter.start(step, scope)
-    inflight.silent = walks_along
+    inflight.silent = walks_along or run.resuming.enters(step.position)
     # Before the include is pending: what it waits for must not report it as done
     run.pending.wait_for_files()
     run.pending.add(inflight)
@@ -43,12 +42,8 @@ def run_include(run: HostRun, step: Step, scope: Scope) -> None:
         run.handlers.add(included.handlers)
         for role in included.roles:
             run.variables.add_role(role)
-        mention = _mention(step, item)
-        if mention in run.included_roles and not _include_of(item).get("allow_duplicates", True):
-            continue
         with run.scopes.inside(item.local, included.params):
             run_included(run, included.nodes)
-        run.included_roles.append(mention)
 
 
 def _applies_run_once(step: Step) -> bool:
@@ -56,17 +51,6 @@ def _applies_run_once(step: Step) -> bool:
     well, all hosts walk through: each step runs once and gives all hosts its facts."""
     apply = step.arguments.get("apply")
     return isinstance(apply, Mapping) and bool(apply.get("run_once"))
-
-
-def _include_of(item: LoopItem) -> Mapping[str, Any]:
-    include = (item.values or {}).get("include")
-    return include if isinstance(include, Mapping) else {}
-
-
-def _mention(step: Step, item: LoopItem) -> tuple[Any, ...]:
-    """What makes two includes of a role the same to `allow_duplicates: false`."""
-    include = _include_of(item)
-    return include.get("name"), role_parts(include), dict(step.params)
 
 
 def _load(run: HostRun, step: Step, item: LoopItem, number: int) -> IncludedSteps:

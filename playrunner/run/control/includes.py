@@ -9,7 +9,8 @@ from typing import Any
 from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import StepFailed
 from playrunner.frozen import frozen
-from playrunner.model import AFTER_ITS_INCLUDES, NONE, Keywords, Node, Play, Role, Step
+from playrunner.model import AFTER_ITS_INCLUDES, NONE, Keywords, Node, Play, Role, RoleMention, Step
+from playrunner.playbook.arguments import as_bool
 from playrunner.playbook.keywords import read_keywords
 from playrunner.playbook.roles import RoleList, import_role, role_parts
 from playrunner.playbook.steps import find_step_file, load_step_file
@@ -38,7 +39,7 @@ def included_nodes(
     step: Step,
     item: LoopItem,
     number: int,
-    mentions: list[tuple[Any, ...]],
+    mentions: list[RoleMention],
 ) -> IncludedSteps:
     """Load what an include names; the positions of its steps are below its own."""
     assert item.values
@@ -50,8 +51,8 @@ def included_nodes(
         )
     keywords = _applied(include.get("apply")).under(step.outer or NONE)
     of_file = step.module == "play.include_tasks"
-    # A file is loaded once for all hosts; what ran on one of them by includes does not count there
-    imported = Imported([], [], list(play.mentions) if of_file else mentions, [])
+    # A file is loaded once for all hosts; what one of them included does not count there
+    imported = Imported([], [], list(play.mentions) if of_file else mentions)
     in_handler = AFTER_ITS_INCLUDES in step.position
     around = Surroundings(
         step.directory,
@@ -77,7 +78,8 @@ def included_nodes(
         str(include["name"]),
         step.place,
         parts=role_parts(include),
-        again=True,
+        by_task=step.keywords.vars,
+        again=as_bool(include.get("allow_duplicates", True)),
         included=True,
     )
     config = ansible_config()

@@ -138,4 +138,5 @@ def _act(run: HostRun, step: Step, action: str) -> None:
         shared.errors_cleared = True
         shared.failed_hosts.clear()
         shared.ended_badly.clear()
+        shared.lost_hosts.clear()
         batch.clear_errors()

@@ -12,12 +12,16 @@ from playrunner.text.documents import repeated_keys
 
 
 def warn_of_refusals(plays: Sequence[Play], warn: Callable[[str], None]) -> None:
-    for play in plays:
-        for nodes in (*play.sections, play.handlers):
-            for step in steps_of(nodes):
-                if step.refusal:
-                    where = "" if str(step.place.file) in step.refusal else f"{step.place}: "
-                    warn(f"warning: {where}{step.refusal}; the step fails if it is reached")
+    refused = dict.fromkeys(  # once each, however often its role is named
+        (step.place, step.refusal)
+        for play in plays
+        for nodes in (*play.sections, play.handlers)
+        for step in steps_of(nodes)
+        if step.refusal
+    )
+    for place, refusal in refused:
+        where = "" if str(place.file) in refusal else f"{place}: "
+        warn(f"warning: {where}{refusal}; the step fails if it is reached")
 
 
 def warn_of_repeated_keys(warn: Callable[[str], None]) -> None:
