@@ -75,8 +75,6 @@ def load_node(task: Any, place: Place, around: Surroundings) -> tuple[Node, ...]
     if not isinstance(task, Located):
         raise BadInput(f"a task is a mapping such as '- name: ...', not {task!r}", place)
     if "block" in task:
-        if around.handlers:
-            raise BadInput("Using a block as a handler is not supported.", task.place())
         return (_load_block(task, around),)
     if any(word in task for word in ("rescue", "always")):
         raise BadInput('"rescue" and "always" need a "block" beside them', task.place())
@@ -90,6 +88,9 @@ def load_node(task: Any, place: Place, around: Surroundings) -> tuple[Node, ...]
 
 def _load_block(task: Located, around: Surroundings) -> Block:
     task_keywords.refuse_unknown(task, task_keywords.BLOCK, "a block")
+    if around.handlers:
+        for part in ("block", "rescue", "always"):
+            _refuse_nested(task.get(part))
     keywords = task_keywords.read_keywords(task).under(around.keywords)
     inside = replace(
         around,
@@ -106,6 +107,13 @@ def _load_block(task: Located, around: Surroundings) -> Block:
         keywords,
         place,
     )
+
+
+def _refuse_nested(tasks: Any) -> None:
+    """Handlers may stand in a block, as with Ansible, but not in one within another."""
+    for task in tasks if isinstance(tasks, list) else ():
+        if isinstance(task, Located) and "block" in task:
+            raise BadInput("Using a block as a handler is not supported.", task.place())
 
 
 def _load_step(task: Located, word: str, module: str, around: Surroundings) -> Step:

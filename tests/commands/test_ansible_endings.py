@@ -143,3 +143,11 @@ def test_what_a_run_shows_is_appended_to_its_log_without_secrets_and_colours(
     monkeypatch.setenv("ANSIBLE_LOG_PATH", str(tmp_path / "none" / "log"))
     done = run(tmp_path, "site.yml")
     assert done.returncode == 0 and "cannot be written" in done.stderr
+
+
+def test_a_block_within_a_block_holds_no_handlers(tmp_path: Path) -> None:
+    (tmp_path / "site.yml").write_text(
+        "- hosts: localhost\n  handlers:\n    - block:\n        - block: [{name: h, debug: }]\n"
+    )
+    done = run(tmp_path, "site.yml")
+    assert done.returncode == 4 and "Using a block as a handler" in done.stderr
