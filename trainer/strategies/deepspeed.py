@@ -20,6 +20,7 @@ from trainer.models import build, fresh_values, initialise, write
 from trainer.optim.deepspeed_config import rendered
 from trainer.optim.optimizer import Weights, decay_groups
 from trainer.optim.schedule import learning_rate
+from trainer.strategies import deepspeed_library
 from trainer.strategies.activations import recompute_blocks
 from trainer.strategies.session import Accept, Outcome, Session, normalised, seed_micro_batch
 
@@ -28,7 +29,7 @@ TAG = "deepspeed"
 
 def wrap(train: Train, processes: ProcessGroup) -> Session:
     on_cpu = processes.device.type == "cpu"
-    deepspeed = _import(on_cpu)
+    deepspeed = deepspeed_library.imported(on_cpu)
     settings = rendered(train, processes.world_size, on_cpu)
     os.environ.setdefault(
         "LOCAL_RANK", str(processes.local_rank)
@@ -210,25 +211,6 @@ def _convert(folder: Path, universal: Path, trust: bool) -> None:
         reason = next(reversed(done.stderr.strip().splitlines()), f"exit code {done.returncode}")
         raise BadInput(f"{folder}: cannot be converted for another number of processes: {reason}")
     (universal / "latest").write_text(TAG)
-
-
-def _import(on_cpu: bool) -> Any:
-    # It would go by the machine it was installed on, which may have been another.
-    os.environ.setdefault("DS_ACCELERATOR", "cpu" if on_cpu else "cuda")
-    try:
-        import deepspeed
-        import deepspeed.ops
-    except ImportError as error:
-        raise BadInput(
-            f"strategy deepspeed needs the deepspeed library ({error}):"
-            ' pip install "deepspeed>=0.19"'
-        ) from None
-    if on_cpu:
-        # Kernels would be compiled at first use, which takes minutes and a compiler; none is needed
-        # here.
-        deepspeed.ops.__compatible_ops__ = {}
-    deepspeed.utils.logger.setLevel("ERROR")
-    return deepspeed
 
 
 def _adamw(groups: list[dict[str, Any]], train: Train, on_cpu: bool) -> Any:
