@@ -22,6 +22,8 @@ from trainer.data.tokenizer_file import tokenizer_file, with_tokenizer
 from trainer.distributed.process_group import ProcessGroup
 from trainer.errors import AskedToEnd, TrainerError, Unhealthy
 from trainer.fast import with_saved_padding
+from trainer.loop.evaluate import evaluate, evaluation_seconds
+from trainer.loop.garbage import collect_again
 from trainer.loop.guard import Guard
 from trainer.loop.log_styles import evaluated, resuming, saving
 from trainer.loop.metrics import Metrics
@@ -35,6 +37,7 @@ from trainer.strategies.session import Outcome
 def run(profile: Profile, output: Path, processes: ProcessGroup) -> None:
     """Train from the newest checkpoint, or from nothing, to the profile's end."""
     training = Training(profile, output, processes)
+    collect_again()
     try:
         training.train_to_end()
     finally:
@@ -243,8 +246,6 @@ class Training:
         return True
 
     def _evaluate(self) -> None:
-        from trainer.loop.evaluate import evaluate
-
         self.processes.progress.at("evaluate")
         figures = evaluate(self.session, self.validation)
         if figures and self.metrics:
@@ -252,8 +253,6 @@ class Training:
             print(evaluated(self.train, self.step, figures), flush=True)
 
     def _evaluation_seconds(self) -> float:
-        from trainer.loop.evaluate import evaluation_seconds
-
         self.processes.progress.at("evaluate")
         return evaluation_seconds(self.session, self.validation)
 
