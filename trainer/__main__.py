@@ -4,6 +4,7 @@ profile describes."""
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from pathlib import Path
@@ -130,6 +131,10 @@ def _train(profile: object, output: Path, explain: bool = False) -> int:
     if explain:
         leave()
         return 0
+    if _compiles_nothing(profile, processes):
+        from trainer.compiler_on_use import import_on_use
+
+        import_on_use()
     # All ranks look before any creates it
     is_new = not any(processes.gathered(output.exists()))
     try:
@@ -161,6 +166,18 @@ def _decided(profile: Profile, processes: ProcessGroup, explain: bool) -> Profil
     return replace(profile, train=train)
 
 
+def _compiles_nothing(profile: Profile, processes: ProcessGroup) -> bool:
+    """Whether this is sure to do without torch's compiler; sharded tensors and blocks that are
+    computed again ask for its settings."""
+    strategy = profile.train.strategy
+    return (
+        processes.device.type == "cpu"
+        and profile.train.fast.compile not in ("blocks", "model")
+        and strategy.name in ("ddp", "deepspeed")
+        and strategy.activation_checkpointing is not True
+    )
+
+
 def _began(output: Path) -> bool:
     """Whether training has begun: bad data may be found after days of it."""
     metrics = output / "metrics.jsonl"
@@ -170,6 +187,7 @@ def _began(output: Path) -> bool:
 
 
 if __name__ == "__main__":
+    gc.disable()  # what is imported stays: looking it over for garbage takes a tenth of the start
     code = main()
     sys.stdout.flush()
     # Without cleanup: a failed rank must not wait for its peers at exit.
