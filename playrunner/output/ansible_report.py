@@ -148,7 +148,7 @@ class AnsibleReport(Report):
             self._print_line(result, item.status, item.values, item)
         if not result.items or result.status == "skipped":
             self._print_line(result, result.status, result.values, None)
-        if result.status == "failed" and result.ignored:
+        if result.status in ("failed", "unreachable") and result.ignored:
             self.terminal.line(Painted("...ignoring", "skipped"))
 
     def _print_include(self, result: Result) -> None:

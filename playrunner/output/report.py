@@ -193,7 +193,7 @@ class Report:
         label = f" (item={item.label[:80]})" if item else ""
         arrow = f" -> {result.delegated_to}" if result.delegated_to else ""
         note = " (rescued)" if result.rescued else ""
-        if result.ignored and status == "failed":
+        if result.ignored and status in ("failed", "unreachable"):
             note = " (ignored)"
         seconds = f"  {result.seconds:.2f}s" if result.seconds >= 0.01 and not item else ""
         text = in_one_line(f" {result.host}{arrow}  {result.step}{label}{note}")

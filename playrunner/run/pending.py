@@ -151,8 +151,6 @@ class PendingSteps(Waiter):
         self.wait_for_steps()
         self.batch.wait_for_all(self.host, self.position)
 
-    # Results.
-
     def _collect(self, until: InFlightStep | None) -> None:
         """Process the results of pending steps in order: up to `until`, or all."""
         while self._inflight_steps:
@@ -204,6 +202,8 @@ class PendingSteps(Waiter):
         result = inflight.result(self.host, values, status, self.shared.play_number, rescued)
         if not inflight.silent:
             self.shared.add_result(result, step)
+        if status == "unreachable":
+            self.roles.remove_step(inflight)
         if values.get("changed") and status not in ("failed", "unreachable"):
             self._notify(inflight)
             self._remember(inflight)

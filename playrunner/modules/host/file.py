@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 class File(Placed):
     """A file, directory or link, with its mode and owner."""
 
+    former = ("context",)
     aliases = {"dest": "path", "name": "path"}
 
     path: str  # where it is

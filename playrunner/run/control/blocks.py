@@ -47,9 +47,12 @@ def run_included(run: HostRun, nodes: tuple[Node, ...]) -> None:
 def _run_role(run: HostRun, role: RoleBlock) -> None:
     """Run a role's steps, unless it is to run once and has done so."""
     roles = run.pending.roles
-    if role.once and roles.has_run(role.mention):
-        run.pending.files.pass_unseen(role.body)
-        return
+    if role.once and roles.has_ended(role.mention):
+        if any(step.keywords.ignore_unreachable for step in run.pending.steps()):
+            run.wait_for_steps()  # whether they reached the host
+        if roles.has_run(role.mention):
+            run.pending.files.pass_unseen(role.body)
+            return
     run.nodes(role.body)
     roles.end(role.mention)
 
