@@ -159,9 +159,11 @@ class Inventory:
             self._graph.version += 1
 
     def add_again(self, earlier: Inventory) -> None:
-        """Add what a run added to an earlier reading of the same sources."""
+        """Add what a run added to an earlier reading of the same sources; a host that they no
+        longer have gets no group."""
         for method, arguments in earlier._graph.added:
-            getattr(self, method)(*arguments)
+            if method == "add_host" or arguments[0] in self.hosts:
+                getattr(self, method)(*arguments)
 
     def add_host(self, name: str, groups: Sequence[str], variables: Mapping[str, Any]) -> None:
         """Add a host during a run, or more groups and variables to an existing one."""

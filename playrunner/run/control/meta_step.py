@@ -117,6 +117,8 @@ def _run_for_all(run: HostRun, step: Step, scope: Scope, action: str) -> None:
         raise PlayEnded
     if action == "refresh_inventory":
         run.starter.requests.forget_targets()
+        if run.host != "localhost" and run.host not in run.shared.run_vars.inventory.hosts:
+            raise HostEnded
 
 
 def _act(run: HostRun, step: Step, action: str) -> None:
