@@ -37,7 +37,7 @@ def result_of(rc: int, out: str, err: str) -> dict[str, Any]:
 
 def normalized(printed: dict[str, Any]) -> dict[str, Any]:
     """A result with flags, texts and notes in the types that the controller expects."""
-    result: dict[str, Any] = _plain(printed)
+    result = {name: _plain(inner) for name, inner in printed.items() if name != _KIND}
     result.pop("invocation", None)  # its arguments, which Ansible does not register either
     for name in _FLAGS:
         if name in result:
@@ -74,7 +74,8 @@ def _printed(out: str) -> tuple[Optional[dict[str, Any]], str]:
 
 
 def _plain(value: Any) -> Any:
-    """Values that ansible-core marks with a class in its JSON, as the text they stand for."""
+    """Values that ansible-core marks with a class in its JSON, as the text they stand for; without
+    its internal keys, which are nobody's values."""
     if isinstance(value, list):
         return [_plain(inner) for inner in value]
     if not isinstance(value, dict):
@@ -87,7 +88,11 @@ def _plain(value: Any) -> Any:
             return event.get("msg") or ""
         if "value" in value:
             return _plain(value["value"])
-    return {name: _plain(inner) for name, inner in value.items() if name != _KIND}
+    return {
+        name: _plain(inner)
+        for name, inner in value.items()
+        if name != _KIND and not name.startswith("_ansible_")
+    }
 
 
 def _normalize_notes(result: dict[str, Any]) -> None:

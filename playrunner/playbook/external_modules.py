@@ -3,12 +3,10 @@ before they run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from playrunner.errors import BadInput, Place
-from playrunner.plugins import collections, module_files
+from playrunner.plugins import module_files
 from playrunner.plugins.module_files import ModuleFile
 
 IMPORT_PATH = "playrunner.modules.host._external"  # the class that runs any of them
@@ -66,42 +64,6 @@ def module_file(name: str) -> ModuleFile:
 def gives_facts(name: str) -> bool:
     """Whether a module may return facts; a later step that reads one waits for it."""
     return name in _named and b"ansible_facts" in module_files.source(_named[name].path)
-
-
-def has_group(group: str) -> bool:
-    """Whether there is such a group of module_defaults; a short name is one of ansible-core's."""
-    name = group.removeprefix("group/")
-    home, leaf = (
-        collections.split_name(name)
-        if collections.is_qualified(name)
-        else (collections.BUILTIN, name)
-    )
-    if home == collections.BUILTIN:
-        return collections.has_builtin_group(leaf)
-    return leaf in collections.action_groups(home)
-
-
-def in_group(group: str, module: str) -> bool:
-    """Whether a group of module_defaults (`group/amazon.aws.aws`) names a module."""
-    if module not in _named or module.startswith("library."):
-        return False
-    collection, leaf = collections.split_name(module)
-    name = group.removeprefix("group/")
-    if collections.is_qualified(name):
-        home, name = collections.split_name(name)
-    else:
-        home = collection
-    members = collections.action_groups(home).get(name)
-    if not isinstance(members, list):
-        return False
-    return any(_is_member(member, home, module, leaf) for member in members)
-
-
-def _is_member(member: Any, home: str, module: str, leaf: str) -> bool:
-    if isinstance(member, Mapping):
-        extends = member.get("metadata", {}).get("extend_group", [])
-        return any(in_group(f"group/{group}", module) for group in extends)
-    return member == module or (module == f"{home}.{leaf}" and member == leaf)
 
 
 def refusal(name: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from playrunner.errors import BadInput, Place
 from playrunner.model import Keywords
-from playrunner.playbook import external_modules
+from playrunner.playbook import action_groups
 from playrunner.playbook.keyword_values import check
 from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import Located
@@ -143,7 +143,7 @@ def read_keywords(entry: Located) -> Keywords:
             entry.place("module_defaults"),
         )
     for name in defaults or ():
-        if str(name).startswith("group/") and not external_modules.has_group(str(name)):
+        if str(name).startswith("group/") and not action_groups.is_known(str(name)):
             group = str(name).removeprefix("group/")
             raise BadInput(
                 f"could not resolve the module_defaults group {group}; install its collection, or"

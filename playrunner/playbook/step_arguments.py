@@ -10,7 +10,7 @@ from typing import Any
 from playrunner.errors import BadInput, Place
 from playrunner.hostside.module import Module
 from playrunner.model import Step
-from playrunner.playbook import arguments, external_modules, module_index
+from playrunner.playbook import action_groups, arguments, external_modules, module_index
 from playrunner.playbook.task_module import WHOLE, module_named, raw_arguments
 from playrunner.text.documents import Located
 from playrunner.text.written import is_template
@@ -82,8 +82,12 @@ def _with_defaults(
 
 def _names_module(name: str, module: str) -> bool:
     if name.startswith("group/"):
-        return external_modules.in_group(name, module)
-    return module_index.canonical(name) == module
+        return action_groups.has_member(name, module)
+    if module_index.canonical(name) == module:
+        return True
+    # What library/ replaces: defaults by the short name are those of ansible-core's module, too
+    short = name.removeprefix("ansible.legacy.")
+    return "." not in short and module_index.canonical(f"ansible.builtin.{short}") == module
 
 
 def _with_place(named: dict[str, Any], original: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from playrunner.errors import BadInput
 from playrunner.plugins import folders
-from playrunner.text.documents import read_yaml
+from playrunner.text.documents import parse_yaml, read_yaml
 
 BUILTIN = "ansible.builtin"
 _NAME = re.compile(r"[a-z_]\w{0,60}\.[a-z_]\w{0,60}", re.ASCII)  # part of a path
@@ -101,18 +101,19 @@ def builtin_redirect(kind: str, name: str) -> str | None:
 
 
 def action_groups(collection: str) -> Mapping[str, Any]:
-    found = _runtime(collection).get("action_groups")
+    """The groups of modules that module_defaults can name, with their members."""
+    runtime = _builtin_groups() if collection == BUILTIN else _runtime(collection)
+    found = runtime.get("action_groups")
     return found if isinstance(found, Mapping) else {}
 
 
-def has_builtin_group(leaf: str) -> bool:
-    """Searched and not read as YAML, which would take seconds; True where ansible-core is not
-    installed, since its groups are not known then."""
-    text = _runtime_text(BUILTIN)
-    groups = re.search(r"^action_groups:\n(.*?)(?=^\w|\Z)", text, re.MULTILINE | re.DOTALL)
-    return (
-        groups is None or re.search(rf"^  {re.escape(leaf)}:", groups[1], re.MULTILINE) is not None
+@cache
+def _builtin_groups() -> Mapping[str, Any]:
+    """Just that part of the file: all of it would take seconds to read as YAML."""
+    part = re.search(
+        r"^action_groups:\n.*?(?=^\w|\Z)", _runtime_text(BUILTIN), re.MULTILINE | re.DOTALL
     )
+    return parse_yaml(part[0], str(_runtime_file(BUILTIN)), plain=True) if part else {}
 
 
 def _routing(collection: str) -> Mapping[str, Mapping[str, Any]]:
