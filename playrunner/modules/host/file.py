@@ -35,7 +35,6 @@ class File(Placed):
 
     former = ("context",)
     aliases = {"dest": "path", "name": "path"}
-
     path: str  # where it is
     # What should be there
     state: Literal["file", "directory", "link", "hard", "touch", "absent"] | None = None
