@@ -57,7 +57,13 @@ def write(
     otherwise."""
     current = stat_of(path, follow=True)
     source = chunks if isinstance(chunks, Source) else Source(chunks)
-    scrap = source.begin(ctx, path)
+    try:
+        scrap = source.begin(ctx, path)
+    except OSError:
+        if not unsafe or not os.path.isfile(path):
+            raise
+        # Nothing can be made beside it, but it may be written to in place
+        scrap = source.begin(ctx, os.path.join(_scratch_folder(), os.path.basename(path)))
     try:
         fd = os.open(scrap, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
         try:
@@ -207,6 +213,10 @@ def _validated(ctx: HostContext, validate: str, scrap: str, path: str) -> None:
             stdout=ran.out,
             stderr=ran.err,
         )
+
+
+def _scratch_folder() -> str:
+    return os.environ.get("TMPDIR") or "/tmp"
 
 
 def _replace(scrap: str, path: str, unsafe: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -189,3 +190,22 @@ def test_binary_content_is_compared_by_its_sum(host: Host, folder: Path) -> None
     assert first["changed"] and first["diff"]["after"]["content"] is None
     assert (folder / "g").read_bytes() == data
     assert not perform(Copy(src=upload(data), dest=str(folder / "g")), host())["changed"]
+
+
+def test_where_nothing_can_be_made_beside_it_a_file_is_written_in_place_if_asked(
+    host: Host, folder: Path
+) -> None:
+    target = folder / "g"
+    target.write_text("before\n")
+    if subprocess.run(["chattr", "+i", str(folder)], capture_output=True, check=False).returncode:
+        pytest.skip("this file system has no immutable folders")
+    try:
+        with pytest.raises(Failed):
+            perform(Copy(content="after\n", dest=str(target)), host())
+        assert target.read_text() == "before\n"
+        assert perform(Copy(content="after\n", dest=str(target), unsafe_writes=True), host())[
+            "changed"
+        ]
+    finally:
+        subprocess.run(["chattr", "-i", str(folder)], check=True)
+    assert tree_of(folder).keys() == {"g"} and target.read_text() == "after\n"
