@@ -36,8 +36,8 @@ from trainer.strategies.session import Outcome
 
 def run(profile: Profile, output: Path, processes: ProcessGroup) -> None:
     """Train from the newest checkpoint, or from nothing, to the profile's end."""
+    collect_again()  # before data is prepared, which may take hours
     training = Training(profile, output, processes)
-    collect_again()
     try:
         training.train_to_end()
     finally:
