@@ -12,7 +12,14 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from playrunner.aws.errors import NotReached, Throttled, boto_errors, final, problem
+from playrunner.aws.errors import (
+    NotReached,
+    Throttled,
+    boto_errors,
+    final,
+    is_of_used_token,
+    problem,
+)
 from playrunner.aws.session import ENDING, Account, AwsSettings, settings_of
 from playrunner.cloud.call_log import CallRecorder, logged_call
 from playrunner.cloud.resource import Refused, Unanswered
@@ -96,15 +103,20 @@ class Aws:
         facts: dict[str, Any] = {"call": call, "subject": self.subject}
         if self.stack:
             facts["stack"] = self.stack
+        past = (
+            self.call_log.past_token(self.subject, call, self.stack)
+            if (token and self.call_log)
+            else ""
+        )
         if token:
-            facts["token"] = arguments[token] = (
-                self.call_log.token(self.subject, call, self.stack)
-                if self.call_log
-                else uuid.uuid4().hex
-            )
+            facts["token"] = arguments[token] = past or uuid.uuid4().hex
         try:
             with logged_call(self.call_log, **facts):
                 return self._send(service, operation, arguments, repeatable=bool(token))
+        except Refused as refusal:
+            # Tags name the run, so the request of an earlier one was another: it was carried out
+            refusal.already = refusal.already or bool(past and is_of_used_token(refusal))
+            raise
         finally:
             self.account_session.changed(service)
             self.refresh()

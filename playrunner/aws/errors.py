@@ -38,6 +38,7 @@ _IN_USE = (
     "BucketNotEmpty",
     "HasDependency",
 )
+_USED_TOKEN = ("IdempotentParameterMismatch", "IncompatibleParameter")
 _NOT_FOUND = ("NotFound", "NoSuch", ".Malformed")
 # S3 gives a HEAD that is denied no code but the status.
 _DENIED = ("AccessDenied", "UnauthorizedOperation", "OptInRequired", "403", "Forbidden")
@@ -119,6 +120,11 @@ def _refusal(error: Any, service: str, what: str) -> Exception:
         already=any(word in code for word in _ALREADY),
         not_found=any(word in code for word in _NOT_FOUND),
     )
+
+
+def is_of_used_token(refusal: Refused) -> bool:
+    """Whether the service did another request with this token before."""
+    return any(word in refusal.code for word in _USED_TOKEN) or "token" in str(refusal).lower()
 
 
 def boto_errors() -> tuple[type[Exception], ...]:

@@ -3,7 +3,6 @@ answered, with the idempotency token by which the service recognises a repeated 
 
 from __future__ import annotations
 
-import secrets
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -26,7 +25,7 @@ class CallRecorder(Protocol):
 
     def event(self, kind: str, **facts: Any) -> None: ...
 
-    def token(self, subject: str, call: str, stack: str = "") -> str: ...
+    def past_token(self, subject: str, call: str, stack: str = "") -> str: ...
 
     def created_at(self, subject: str, stack: str = "") -> float | None: ...
 
@@ -45,10 +44,12 @@ class CallLog:
     def event(self, kind: str, **facts: Any) -> None:
         self._ledger.event(kind, **facts)
 
-    def token(self, subject: str, call: str, stack: str = "") -> str:
+    def past_token(self, subject: str, call: str, stack: str = "") -> str:
+        """The token of such a call that an earlier run got no answer to; empty where there is
+        none."""
         with self._lock:
             self._read_past_runs()
-            return (self._unanswered or {}).pop((subject, stack, call), "") or secrets.token_hex(16)
+            return (self._unanswered or {}).pop((subject, stack, call), "")
 
     def created_at(self, subject: str, stack: str = "") -> float | None:
         """When an earlier run asked for this thing to be made, unless it was deleted since; None

@@ -113,11 +113,8 @@ class Gcp:
         if self.stack:
             facts["stack"] = self.stack
         if token:
-            facts["token"] = (
-                self.call_log.token(self.subject, facts["call"], self.stack)
-                if self.call_log
-                else uuid.uuid4().hex
-            )
+            past = self.call_log.past_token if self.call_log else lambda *_: ""
+            facts["token"] = past(self.subject, facts["call"], self.stack) or uuid.uuid4().hex
             query["requestId"] = str(uuid.UUID(facts["token"]))
         try:
             with logged_call(self.call_log, **facts):

@@ -3,7 +3,9 @@ the same is shown and can be deleted."""
 
 from __future__ import annotations
 
+import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,3 +92,40 @@ def test_a_double_is_shown_with_the_one_that_is_kept_and_deleting_takes_both(
     gone = stage.delete(ROLE, **WISH)
     assert gone.code == 0, gone.text
     assert not any(counted(stage).values())
+
+
+def test_what_a_killed_run_had_made_is_taken_up_though_reads_do_not_show_it_yet(
+    stage: AwsStage, tmp_path: Path
+) -> None:
+    """Its request had other tags than the next run's with the same token, which AWS refuses."""
+    step = [{"name": "template", "aws.launch_template": {"name": "demo-nodes"}}]
+    ec2 = stage.aws.client("ec2")
+    assert stage.play(step).code == 0
+    (made,) = ec2.describe_launch_templates()["LaunchTemplates"]
+    token = _without_answer(
+        next((tmp_path / "state/runs").glob("2*")), "ec2.create_launch_template"
+    )
+    ec2.delete_launch_template(LaunchTemplateName="demo-nodes")
+    lag(stage, 6)
+    ec2.describe_launch_templates()  # so that there is something old to show
+    ec2.create_launch_template(
+        LaunchTemplateName="demo-nodes",
+        ClientToken=token,
+        LaunchTemplateData={"InstanceType": "g4dn.xlarge"},
+        TagSpecifications=[{"ResourceType": "launch-template", "Tags": made["Tags"]}],
+    )
+    again = stage.play(step)
+    assert again.code == 0, again.messages
+    lag(stage, 0)
+    assert len(ec2.describe_launch_templates()["LaunchTemplates"]) == 1
+
+
+def _without_answer(run: Path, call: str) -> str:
+    """The record of a run as it is when the run is killed after this call, with another token; that
+    token."""
+    events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
+    at = next(number for number, event in enumerate(events) if event.get("call") == call)
+    events[at]["token"] = "ab" * 16
+    kept = "".join(json.dumps(event) + "\n" for event in events[: at + 1])
+    (run / "events.jsonl").write_text(kept)
+    return str(events[at]["token"])
