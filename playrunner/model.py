@@ -27,7 +27,7 @@ class RoleMention:
     tags: frozenset[str] = frozenset()
     vars: tuple[Mapping[str, Any], ...] = ()
     parts: Mapping[str, str] = field(default_factory=dict)  # files of it instead of main
-    by_task: bool = False  # include_role and import_role, which `roles:` knows nothing of
+    by_task: bool = False  # by include_role or import_role, apart from those of `roles`
 
 
 @frozen
@@ -191,7 +191,7 @@ class RoleBlock:
 
     mention: RoleMention
     body: tuple[Node, ...]
-    once: bool  # not where the same mention ended before, with a step that ran
+    once: bool  # left out where the same mention has run on the host
 
 
 Node = Step | Block | RoleBlock

@@ -123,7 +123,8 @@ def _refusal(error: Any, service: str, what: str) -> Exception:
 
 
 def is_of_used_token(refusal: Refused) -> bool:
-    """Whether the service did another request with this token before."""
+    """Whether the service has carried out another request with this idempotency token. EKS
+    documents no code for that, so a message that names the token counts."""
     return any(word in refusal.code for word in _USED_TOKEN) or "token" in str(refusal).lower()
 
 

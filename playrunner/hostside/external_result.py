@@ -75,7 +75,7 @@ def _printed(out: str) -> tuple[Optional[dict[str, Any]], str]:
 
 def _plain(value: Any) -> Any:
     """Values that ansible-core marks with a class in its JSON, as the text they stand for; without
-    its internal keys, which are nobody's values."""
+    ansible-core's internal keys."""
     if isinstance(value, list):
         return [_plain(inner) for inner in value]
     if not isinstance(value, dict):
