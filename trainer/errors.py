@@ -33,6 +33,13 @@ class AskedToEnd(TrainerError):
     exit_code = 75
 
 
+class NotRestarted(TrainerError):
+    """Its launch's restarts are used up, or one would be in vain: what keeps its pods going sees by
+    the code that they are not to be started again."""
+
+    exit_code = 79
+
+
 def nearest(word: str, known: list[str]) -> str:
     """`; did you mean "x"?` when something known is close enough, else what there is."""
     import difflib

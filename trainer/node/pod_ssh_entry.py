@@ -22,11 +22,14 @@ from pathlib import Path
 from typing import Any
 
 import trainer
+from trainer.errors import NotRestarted
 from trainer.node import processes
 from trainer.node.exit_with_parent import EXIT_PARENT_GONE
 from trainer.node.pod_entry import wait_for
 from trainer.node.pod_sshd import PORT, Sshd, SshdUnavailable, write
 from trainer.node.ranks import OVER, START, TICK_SECONDS, pump
+from trainer.node.restart import LASTING_CODES, NOT_AGAIN
+from trainer.node.starts import VARIABLE, starts_of
 
 EXIT_UNREACHABLE = 69
 # For ranks on other pods to end once one has failed; the same for their last output
@@ -61,6 +64,9 @@ def main(arguments: list[str]) -> int:
     except SshdUnavailable as error:
         print(f"over_ssh: {error}", flush=True)
         return EXIT_UNREACHABLE
+    except NotRestarted as refusal:
+        print(f"{NOT_AGAIN}{refusal}", flush=True)
+        return refusal.exit_code
 
 
 def host(name: str, node: int) -> str:
@@ -76,6 +82,7 @@ class Pod:
     ) -> None:
         self.daemon, self.listening, self.config = daemon, listening, config
         self.asked = self.started = False
+        self.starts = starts_of(os.environ[VARIABLE])
         signal.signal(signal.SIGTERM, self._ask)
 
     def run(self, hosts: list[str]) -> int:
@@ -103,18 +110,24 @@ class Pod:
 
     def _run_all(self, hosts: list[str]) -> int:
         hostfile = "".join(f"{host} slots={self.config['slots']}\n" for host in hosts)
+        self.starts.check()
         write(self.daemon.folder / "hostfile", hostfile)
         print(f"over_ssh: hostfile\n{hostfile}", end="", flush=True)
         if not all(wait_for(f"{host}:{PORT}") for host in hosts):
             return EXIT_UNREACHABLE
+        self.starts.join(self.starts.begin(len(hosts)))
         self.started = True
         sessions = {host: self._start_ranks(host) for host in hosts}
         pumps = [pump(session.stdout) for session in sessions.values() if session.stdout]
         failed = _all_ended(sessions)
         for thread in pumps:
             thread.join(LAST_SECONDS)
-        if failed or self.asked:
+        if self.asked:
             return failed or EXIT_PARENT_GONE
+        if failed:  # the pod that replaces this one starts them again
+            restart = self.starts.failed(f"ranks ended with code {failed}", failed in LASTING_CODES)
+            print(restart.line(self.starts.limits.most), flush=True)
+            return failed
         informed = [self._report_end(host) for host in hosts[1:]]
         return 0 if all(informed) else EXIT_UNREACHABLE
 
@@ -148,6 +161,8 @@ class Pod:
         self.asked = True
         if not self.started and not self.config["node"]:
             raise SystemExit(EXIT_PARENT_GONE)  # it only waits for the others
+        if self.started:
+            self.starts.left("the first pod was asked to end")
         processes.signal_all(
             processes.ranks_among(processes.marked(self.config["mark"])), signal.SIGTERM
         )

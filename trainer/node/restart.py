@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from trainer.node.failure import LAUNCHER, LEASE_EXPIRED, RANK, Failure, cause
 
@@ -16,7 +18,9 @@ FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 2.0, 120.0
 # A run that fails this often in a row, each time so soon and without a new checkpoint, will again
 LOOP_FAILURES, SOON_SECONDS = 3, 600.0
 # The trainer's own codes for bad input and a loss that is no number: the same again next time
-_LASTING_CODES = (5, 6)
+LASTING_CODES = (5, 6)
+LASTING = "it would fail again in the same way"
+NOT_AGAIN = "restart: not started again: "
 _LASTING = re.compile(
     r"exitcode\s*:\s*(?:5|6)\b|^(?:\[\d+\] )?trainer: "
     # Of a script: what is wrong with its text, its modules or its arguments
@@ -25,34 +29,86 @@ _LASTING = re.compile(
 )
 
 
+class Failed(NamedTuple):
+    """A start that failed: when, by one clock, and the newest checkpoint's step before and
+    after."""
+
+    started: float
+    ended: float
+    step_before: int
+    step: int
+
+    @property
+    def stalled(self) -> bool:
+        """It came soon and without a new checkpoint."""
+        return self.ended - self.started < SOON_SECONDS and self.step <= self.step_before
+
+
+class Limits(NamedTuple):
+    """Of the restarts of one launch."""
+
+    most: int
+    per_hour: int = PER_HOUR
+    first_pause: float = FIRST_PAUSE_SECONDS
+
+    def refusal(self, failures: Sequence[Failed]) -> str:
+        """Why there is no restart after the last of these failures; empty when there is one."""
+        if not self.most:
+            return "launch.max_restarts is 0"
+        restarts, last = failures[:-1], failures[-1]
+        if len(restarts) >= self.most:
+            return f"launch.max_restarts {self.most} is used up"
+        if sum(last.ended - each.ended < 3600 for each in restarts) >= self.per_hour:
+            return f"{self.per_hour} restarts within an hour (launch.restarts_per_hour)"
+        stalled = _stalled(failures)
+        if stalled >= LOOP_FAILURES:
+            newest = f"step {last.step}" if last.step >= 0 else "none"
+            return (
+                f"a crash loop: it failed {stalled} times in a row, each within"
+                f" {SOON_SECONDS / 60:g} minutes and without a new checkpoint (newest: {newest})"
+            )
+        return ""
+
+    def pause(self, failures: Sequence[Failed]) -> float:
+        """Seconds until the next start: doubled with each failure that came soon."""
+        doubled = 2.0 ** max(0, _stalled(failures) - 1)
+        return min(LONGEST_PAUSE_SECONDS, self.first_pause * doubled)
+
+
+def _stalled(failures: Sequence[Failed]) -> int:
+    """How many of the last failures came soon and without a new checkpoint, in a row."""
+    return len(list(takewhile(lambda failure: failure.stalled, reversed(failures))))
+
+
 class Restarts:
+    """The restarts of a run by the supervisor of its first node."""
+
     def __init__(self, config: dict[str, Any], output: Path) -> None:
-        self.most = 0 if config["elastic_min"] else int(config.get("max_restarts", 0))
-        self.per_hour = int(config.get("restarts_per_hour", PER_HOUR))
-        self.first_pause = float(config.get("restart_seconds", FIRST_PAUSE_SECONDS))
+        self.limits = Limits(
+            0 if config["elastic_min"] else int(config.get("max_restarts", 0)),
+            int(config.get("restarts_per_hour", PER_HOUR)),
+            float(config.get("restart_seconds", FIRST_PAUSE_SECONDS)),
+        )
         self.output = output
-        self.times: list[float] = []
-        self.stalled = 0  # failures in a row that came soon and without a new checkpoint
+        self.count = 0
+        self.failures: list[Failed] = []
         self.started, self.step = time.monotonic(), newest_step(output)
         self.at = 0.0  # when the run starts again
         self.refused = ""  # why it does not
         self._news = ""
 
     @property
-    def count(self) -> int:
-        return len(self.times)
+    def most(self) -> int:
+        return self.limits.most
 
     def decide(self, failures: list[Failure], gone: set[str], idle: bool) -> str:
         """After a failure, called until it is decided: "go", "wait" or "no"."""
         now, root = time.monotonic(), cause(failures)
         if not self.refused and not self.at:
-            self.refused, pause = self.refusal(root), self.pause()
+            self.refused, pause = self.refusal(root), self.limits.pause(self.failures)
             if not self.refused:
                 self.at = now + pause
-                self._news = (
-                    f"restart: {self.count + 1} of {self.most} in {pause:g} s after"
-                    f" {root.reason if root else 'a failure'}"
-                )
+                self._news = restart_line(self.count + 1, self.most, pause, root and root.reason)
         if self.refused:
             pass
         elif gone:
@@ -62,7 +118,7 @@ class Restarts:
         elif now > self.at + IDLE_SECONDS:
             self.refused = "processes on other nodes do not end"
         if self.refused:
-            self.at, self._news = 0.0, f"restart: not started again: {self.refused}"
+            self.at, self._news = 0.0, NOT_AGAIN + self.refused
             return "no"
         return "go" if now >= self.at and idle else "wait"
 
@@ -75,34 +131,23 @@ class Restarts:
         """Why the run does not start again after this failure; empty when it does. Counts the
         failure."""
         if not self.most:
-            return "launch.max_restarts is 0"
+            return self.limits.refusal(())
         if failure is None or failure.kind not in (RANK, LAUNCHER):
             return "no process of it failed, but a node or its connection"
-        if failure.code in _LASTING_CODES or any(map(_LASTING.search, failure.tail)):
-            return "it would fail again in the same way"
-        step, now = newest_step(self.output), time.monotonic()
-        soon = now - self.started < SOON_SECONDS
-        self.stalled = self.stalled + 1 if soon and step <= self.step else 0
+        if failure.code in LASTING_CODES or any(map(_LASTING.search, failure.tail)):
+            return LASTING
+        step = newest_step(self.output)
+        self.failures.append(Failed(self.started, time.monotonic(), self.step, step))
         self.step = max(step, self.step)
-        if self.count >= self.most:
-            return f"launch.max_restarts {self.most} is used up"
-        if sum(now - when < 3600 for when in self.times) >= self.per_hour:
-            return f"{self.per_hour} restarts within an hour (launch.restarts_per_hour)"
-        if self.stalled >= LOOP_FAILURES:
-            newest = f"step {self.step}" if self.step >= 0 else "none"
-            return (
-                f"a crash loop: it failed {self.stalled} times in a row, each within"
-                f" {SOON_SECONDS / 60:g} minutes and without a new checkpoint (newest: {newest})"
-            )
-        return ""
-
-    def pause(self) -> float:
-        """Seconds until the next start: doubled with each failure that came soon."""
-        return min(LONGEST_PAUSE_SECONDS, self.first_pause * 2.0 ** max(0, self.stalled - 1))
+        return self.limits.refusal(self.failures)
 
     def begin(self) -> None:
         self.started, self.at = time.monotonic(), 0.0
-        self.times.append(self.started)
+        self.count += 1
+
+
+def restart_line(number: int, most: int, pause: float, reason: str | None) -> str:
+    return f"restart: {number} of {most} in {pause:g} s after {reason or 'a failure'}"
 
 
 def newest_step(output: Path) -> int:

@@ -14,6 +14,7 @@ from playrunner.training.kube.job_spec.secrets import delete_secrets
 from playrunner.training.kube.launchers.kind import Status
 from playrunner.training.kube.runs.ending import keep
 from playrunner.training.kube.runs.follow import curve
+from playrunner.training.kube.runs.pod_output import not_restarted
 from playrunner.training.kube.runs.repeated_steps import setbacks, setbacks_text
 from playrunner.training.kube.runs.run_view import ClusterRun, again
 from playrunner.training.kube.runs.saved_steps import last_saved, saved_text
@@ -44,7 +45,7 @@ def conclude(
     why = (
         status.reason
         if status.state == "stopped"
-        else _why(session, run, status)
+        else _why(session, run, status, record)
         if status.state != "finished"
         else ""
     )
@@ -143,6 +144,13 @@ def _say_failure(run: ClusterRun, status: Status, why: str, record: Record, line
     )
 
 
-def _why(session: ClusterSession, run: ClusterRun, status: Status) -> str:
+def _why(session: ClusterSession, run: ClusterRun, status: Status, record: Record) -> str:
+    lines = [
+        line
+        for path in sorted((record.folder / "hosts").glob(f"{run.run_id}*.log"))
+        for line in path.read_text(errors="replace").splitlines()
+    ]
+    refused = [f"not started again: {why}" for why in not_restarted(lines)]
     pod_reasons = [text for pod in again(session.kube, run).pods for text in reasons.pod(pod)]
-    return "; ".join(list(dict.fromkeys([*filter(None, [status.reason]), *pod_reasons]))[:3])
+    found = [*refused[:1], *filter(None, [status.reason]), *pod_reasons]
+    return "; ".join(list(dict.fromkeys(found))[:3])

@@ -4,6 +4,7 @@ of it is left."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,30 @@ def test_without_restarts_the_first_failure_ends_the_run(drill: Drill, launcher:
     drill.steer("POST", f"pods/default/{pod['metadata']['name']}/oom", {})
     drill.cluster.await_that(lambda: running.poll() is not None, "its end")
     drill.fail(name, running, "memory")
+
+
+@pytest.mark.parametrize(
+    "launcher", ["job", "deepspeedjob", "jobset", "pytorchjob", "elasticjob", "vcjob"]
+)
+def test_a_script_that_always_fails_starts_as_often_as_it_may_whatever_keeps_its_pods(
+    drill: Drill, launcher: str, tmp_path: Path
+) -> None:
+    name, script = f"always-{launcher}", tmp_path / "fails.py"
+    script.write_text(
+        "import os\nwith open(os.environ['RUN_DIR'] + '/starts', 'a') as file:\n"
+        "    print(os.environ['RANK'], file=file)\nraise RuntimeError('as ever')\n"
+    )
+    cluster = drill.cluster
+    cluster.install(launcher)
+    words = ("--script", script, "--name", name, "--nodes", 1, "--launcher", launcher, "--json")
+    ended = cluster.ask("train.launch", *words, "--set", "launch.max_restarts=1")
+    assert ended.code == 100, ended.text
+    assert "not started again: launch.max_restarts 1 is used up" in ended.data["reason"]
+    starts = (cluster.shared / "runs" / name / "output" / "starts").read_text().splitlines()
+    assert starts == ["0", "0"], "it was tried again once"
+    why = cluster.ask("train.why", "--name", name)
+    assert "it is not started again: launch.max_restarts 1 is used up" in why.out, why.text
+    drill.leave(name)
 
 
 def test_a_run_whose_claim_is_lost_stops_and_says_so(drill: Drill) -> None:

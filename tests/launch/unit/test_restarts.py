@@ -105,28 +105,31 @@ def test_a_lost_node_is_not_waited_for(nodes: Nodes) -> None:
 
 
 def test_an_hour_has_a_budget(tmp_path: Path) -> None:
-    limits = restarts(tmp_path, restarts_per_hour=2)
+    again = restarts(tmp_path, restarts_per_hour=2)
     for step in (10, 20):
         checkpoint(tmp_path, step)
-        assert limits.refusal(failure()) == ""
-        limits.begin()
+        assert again.refusal(failure()) == ""
+        again.begin()
     checkpoint(tmp_path, 30)
-    assert limits.refusal(failure()) == "2 restarts within an hour (launch.restarts_per_hour)"
-    limits.times = [when - 3601 for when in limits.times]
+    assert again.refusal(failure()) == "2 restarts within an hour (launch.restarts_per_hour)"
+    again.failures = [
+        each._replace(started=each.started - 3601, ended=each.ended - 3601)
+        for each in again.failures
+    ]
     checkpoint(tmp_path, 40)
-    assert limits.refusal(failure()) == ""
+    assert again.refusal(failure()) == ""
 
 
 def test_pauses_grow_while_nothing_is_saved_and_shrink_once_it_is(tmp_path: Path) -> None:
-    limits = restarts(tmp_path)
+    again = restarts(tmp_path)
     pauses = []
     for _ in range(2):
-        assert limits.refusal(failure()) == ""
-        pauses.append(limits.pause())
-        limits.begin()
+        assert again.refusal(failure()) == ""
+        pauses.append(again.limits.pause(again.failures))
+        again.begin()
     checkpoint(tmp_path, 10)
-    assert limits.refusal(failure()) == ""
-    assert [*pauses, limits.pause()] == [2.0, 4.0, 2.0]
+    assert again.refusal(failure()) == ""
+    assert [*pauses, again.limits.pause(again.failures)] == [2.0, 4.0, 2.0]
 
 
 def test_elastic_runs_leave_restarts_to_torchrun(tmp_path: Path) -> None:

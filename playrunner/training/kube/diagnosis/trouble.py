@@ -15,6 +15,7 @@ from playrunner.training.diagnosis.evidence import Cause
 from playrunner.training.kube.diagnosis.facts import Facts
 from playrunner.training.kube.runs.bad_nodes import restarts_of
 from playrunner.training.kube.runs.give_up import CLAIM_GONE, NO_OPERATOR
+from playrunner.training.kube.runs.pod_output import not_restarted
 from playrunner.training.kube.runs.selection import GOING_ON
 
 STILL_SECONDS, STILL_GAPS = (
@@ -49,6 +50,7 @@ def troubles(facts: Facts) -> Iterator[Cause]:
     yield from _on_purpose(facts)
     yield from _gone(facts)
     yield from _given_up(facts)
+    yield from _not_restarted(facts)
     yield from _crashes(facts)
     yield from _refused(facts)
     yield from _loops(facts)
@@ -74,6 +76,13 @@ def _gone(facts: Facts) -> Iterator[Cause]:
 def _given_up(facts: Facts) -> Iterator[Cause]:
     if facts.run.state == "failed" and facts.run.status.phase in (NO_OPERATOR, CLAIM_GONE):
         yield Cause(94, facts.run.status.reason, (), f"{facts.resume}, once that is fixed")
+
+
+def _not_restarted(facts: Facts) -> Iterator[Cause]:
+    """What its pods have found once they failed; why they did has a cause of its own."""
+    lines = [line for name in sorted(facts.logs) for line in facts.logs[name]]
+    for why in not_restarted(lines)[:1]:
+        yield Cause(80, f"it is not started again: {why}", (), f"{facts.see_logs} --all")
 
 
 def _crashes(facts: Facts) -> Iterator[Cause]:

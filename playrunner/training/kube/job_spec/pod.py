@@ -8,6 +8,7 @@ from playrunner.training.kube.job_spec.command import CODE, FILES, literal, star
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.job_spec.names import ID, labels
 from playrunner.training.kube.job_spec.security import container_security, home, pod_security
+from trainer.node import starts
 
 CONTAINER = "pytorch"  # the name that the training operator insists on
 PORT_NAME = "pytorchjob-port"
@@ -94,6 +95,7 @@ def _environment(job: ClusterJob, first: str, replica: int) -> list[dict[str, An
     own = {
         **_SPOKEN,
         "TRAINER_LAUNCH": job.run_id,
+        **starts.setting(job.output, job.run_id, job.profile.launch, bool(job.elastic)),
         **home(job.settings),
         **_script(job),
         **decided,

@@ -18,6 +18,7 @@ from playrunner.training.kube.job_spec.ssh_keys import new_keys
 from playrunner.training.kube.launchers import KINDS
 from playrunner.training.kube.queueing import QUEUE_LABEL
 from playrunner.training.profile_text import profile_text
+from trainer.errors import NotRestarted
 
 MOST_BYTES = 1 << 20  # of a ConfigMap
 
@@ -52,6 +53,7 @@ def variables(job: ClusterJob) -> dict[str, Any]:
         "binaries": {CODE: base64.b64encode(archive.read_bytes()).decode()} if packed else {},
         "secrets": {each.name: each.value for each in job.environment if each.secret},
         "has_secrets": any(each.secret for each in job.environment),
+        "not_restarted": NotRestarted.exit_code,
         "patience_seconds": job.settings.patience_seconds,
     }
     return Plain({**own, **kind.fill(job)})

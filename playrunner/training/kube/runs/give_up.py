@@ -1,5 +1,5 @@
-"""Giving up runs that cannot make progress any more: their operator does not run, or their claim is
-gone."""
+"""Giving up runs that cannot make progress any more: their operator does not run, their claim is
+gone, or their pods do not start them again."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from playrunner.training.kube.job_spec.node_capacity import ENDED
 from playrunner.training.kube.launchers.kind import Status
 from playrunner.training.kube.plan import CLAIMS
 from playrunner.training.kube.runs.run_view import ClusterRun
+from trainer.errors import NotRestarted
 
 LOOK_SECONDS = 1.0  # from one look to the next
-NO_OPERATOR, CLAIM_GONE = "Unheard", "Unkept"  # the phases of runs that were given up
+NOT_RESTARTED_SECONDS = 10.0  # for the job's controller to end it by itself
+# The phases of runs that were given up
+NO_OPERATOR, CLAIM_GONE, NOT_RESTARTED = "Unheard", "Unkept", "NotRestarted"
 
 Thing = Mapping[str, Any]
 
@@ -37,10 +40,13 @@ class GiveUpPolicy:
         if now - self._looked < LOOK_SECONDS or job is None:
             return None
         self._looked = now
-        seen = not_watched(self._run, job, pods) or self._claim_gone(pods)
+        seen = not_watched(self._run, job, pods) or self._claim_gone(pods) or _spent(pods)
         if seen != self._seen:
             self._seen, self._since = seen, now
-        self.given_up = seen is not None and now - self._since >= self._patience
+        patience = self._patience
+        if seen and seen.phase == NOT_RESTARTED:
+            patience = min(patience, NOT_RESTARTED_SECONDS)
+        self.given_up = seen is not None and now - self._since >= patience
         return seen if self.given_up else None
 
     def _claim_gone(self, pods: Sequence[Thing]) -> Status | None:
@@ -86,6 +92,17 @@ def not_watched(run: ClusterRun, job: Thing, pods: Sequence[Thing]) -> Status | 
             NO_OPERATOR,
             f"its pods have ended, and no controller has recorded it: {remedy}",
         )
+    return None
+
+
+def _spent(pods: Sequence[Thing]) -> Status | None:
+    """Pods that their node restarts find each time that the run is not to start again."""
+    for pod in pods:
+        for container in (pod.get("status") or {}).get("containerStatuses") or ():
+            for state in ("state", "lastState"):
+                ended = (container.get(state) or {}).get("terminated") or {}
+                if ended.get("exitCode") == NotRestarted.exit_code:
+                    return Status("failed", NOT_RESTARTED, "its pods do not start it again")
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from playrunner.kube.client.client import Kube
@@ -13,6 +14,7 @@ from playrunner.training.kube.runs.follow import curve, metrics_in
 from playrunner.training.kube.runs.rank0 import first_of
 from playrunner.training.kube.runs.run_view import ClusterRun
 from playrunner.training.runs.record import Record, parse_metrics
+from trainer.node.restart import NOT_AGAIN
 
 TAIL = 2000  # lines of a log's end that are looked through for who is rank 0, and for its metrics
 
@@ -72,3 +74,9 @@ def last_metric(run: ClusterRun) -> dict[str, Any] | None:
     """What was kept of a run that has ended."""
     said = Record(run.name).ending().get("last")
     return json.loads(json.dumps(said)) if isinstance(said, dict) else None
+
+
+def not_restarted(lines: Iterable[str]) -> list[str]:
+    """Why the pods that wrote these lines do not start the run again; empty where they may."""
+    found = [line.partition(NOT_AGAIN)[2] for line in lines if NOT_AGAIN in line]
+    return list(dict.fromkeys(reversed(found)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from playrunner.training.ssh.job import Job, NodeSlot
 from playrunner.training.ssh.launchers.launcher import RANK_PREFIX, Command, SshLauncher
+from trainer.node import starts
 
 
 def _commands(
@@ -22,6 +23,8 @@ def _commands(
         # Only the ranks of the first rendezvous learn of the shared store; one that joins later
         # would wait for it until its timeout.
         environment["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
+        output = f"{job.folder(node)}/output"
+        environment |= starts.setting(output, job.run_id, job.profile.launch, elastic=True)
         least, most = job.elastic
         argv += [
             f"--nnodes={least}:{most}",

@@ -68,6 +68,7 @@ def test_a_volcano_job_is_a_gang_of_one_task_per_replica() -> None:
     tasks = [(task["name"], task["replicas"], task["maxRetry"]) for task in spec["tasks"]]
     assert tasks == [("role1-0", 1, 3), ("role1-1", 1, 3)]
     assert spec["tasks"][0]["policies"] == [
+        {"exitCode": 79, "action": "TerminateJob"},
         {"event": "PodEvicted", "action": "RestartJob"},
         {"event": "PodFailed", "action": "RestartJob"},
     ]

@@ -56,6 +56,15 @@ def _either(job: ClusterJob) -> list[Row]:
             "Indexed",
             "ours: pods of several nodes must know which one they are",
         ),
+        *(
+            (f"{SPEC}.podFailurePolicy.rules.0.{name}", value, "ours: no restart is left")
+            for name, value in (
+                ("action", "FailJob"),
+                ("onExitCodes.containerName", "pytorch"),
+                ("onExitCodes.operator", "In"),
+                ("onExitCodes.values", [79]),
+            )
+        ),
         (f"{SPEC}.completions", 2, "6.4 counts"),
         (f"{SPEC}.parallelism", 2, "6.4 counts"),
         (f"{SPEC}.backoffLimit", 6, "ours: torchrun's own restarts, for each node"),

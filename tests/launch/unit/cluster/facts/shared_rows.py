@@ -113,7 +113,7 @@ def pod(path: str, job: ClusterJob, mount: str = "/data", claim: str = "") -> li
             "ours: --nodes 2 means two nodes",
         ),
         (f"{near}.topologyKey", "kubernetes.io/hostname", "ours: --nodes 2 means two nodes"),
-        *_spoken(f"{container}.env"),
+        *_spoken(f"{container}.env", job),
         (
             f"{spec}.securityContext.seccompProfile.type",
             "RuntimeDefault",
@@ -196,7 +196,7 @@ def values(path: str, fact: str, **variables: Any) -> list[Row]:
     ]
 
 
-def _spoken(env: str) -> list[Row]:
+def _spoken(env: str, job: ClusterJob) -> list[Row]:
     rank0 = (
         "ours: rank 0 is found by what the agents say (INFO is enough; DEBUG is a line for every"
         " message)"
@@ -214,6 +214,7 @@ def _spoken(env: str) -> list[Row]:
         (f"{env}.TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "[${rank}] ", rank0),
         (f"{env}.TRAINER_LAUNCH", ID, "ours: a checkpoint names the launch that wrote it"),
         (f"{env}.TRAINER_METRICS", "log", "ours: metrics are read from the log"),
+        (f"{env}.TRAINER_RESTARTS", _restarts(job), "ours: one count for all pods of a launch"),
         (
             f"{env}.TRAINER_SIGNAL_SECONDS",
             "5",
@@ -242,3 +243,15 @@ def _spoken(env: str) -> list[Row]:
         (f"{env}.GLOO_SOCKET_IFNAME", "eth0", "6.2 env GLOO_SOCKET_IFNAME"),
         (f"{env}.TP_SOCKET_IFNAME", "eth0", "6.2 env TP_SOCKET_IFNAME"),
     ]
+
+
+def _restarts(job: ClusterJob) -> str:
+    return json.dumps(
+        {
+            "folder": f"{job.output}/restarts/{ID}",
+            "output": job.output,
+            "most": job.profile.launch.max_restarts,
+            "per_hour": 6,
+            "elastic": job.elastic is not None,
+        }
+    )

@@ -33,10 +33,12 @@ def _task(path: str, job: ClusterJob, at: int, kind: str, cards: str) -> list[Ro
     return [
         (f"{path}.replicas", 1, "6.3 tasks"),
         (f"{path}.maxRetry", 3, "6.3 tasks"),
-        (f"{path}.policies.0.event", "PodEvicted", "6.3 policies"),
-        (f"{path}.policies.0.action", "RestartJob", "6.3 policies"),
-        (f"{path}.policies.1.event", "PodFailed", "6.3 policies"),
+        (f"{path}.policies.0.exitCode", 79, "ours: pods say so when no restart is left"),
+        (f"{path}.policies.0.action", "TerminateJob", "ours: pods say so when no restart is left"),
+        (f"{path}.policies.1.event", "PodEvicted", "6.3 policies"),
         (f"{path}.policies.1.action", "RestartJob", "6.3 policies"),
+        (f"{path}.policies.2.event", "PodFailed", "6.3 policies"),
+        (f"{path}.policies.2.action", "RestartJob", "6.3 policies"),
         *pod(template, job, claim="fsx-claim"),
         *_labels(f"{template}.metadata.labels", at),
         (
