@@ -18,6 +18,10 @@ from playrunner.text.written import is_template
 RESERVED = "_ansible_"  # what arguments of ansible-core's own begin with
 
 
+class ReservedArgument(BadInput):
+    """An argument that no task may have, whatever it does about failures."""
+
+
 def checked_arguments(
     given: Mapping[str, Any],
     module: str,
@@ -28,7 +32,7 @@ def checked_arguments(
     """The arguments of a step, and the templates that give further ones."""
     cls, whole = module_index.module_class(module), given.get(WHOLE, ())
     if reserved := sorted(name for name in map(str, given) if name.startswith(RESERVED)):
-        raise BadInput(
+        raise ReservedArgument(
             f"Invalid parameter specified beginning with keyword '{RESERVED}' for action"
             f" '{module.rpartition('.')[2]}': '{', '.join(reserved)}'. The prefix '{RESERVED}' is"
             " reserved for internal use only.",

@@ -24,6 +24,7 @@ from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.load_scope import rendered_at_load
 from playrunner.playbook.looping import read_loop
 from playrunner.playbook.step_arguments import (
+    ReservedArgument,
     checked_arguments,
     is_literal,
     unchosen_arguments,
@@ -134,6 +135,8 @@ def _load_step(task: Located, word: str, module: str, around: Surroundings) -> S
         values, whole = _arguments(task, word, module, keywords, around)
         if include:
             _look_inside(module, values, place, around)
+    except ReservedArgument:
+        raise
     except BadInput as error:
         # What an include needs may be installed by a step before it
         late = isinstance(error, NotInstalled) if include else isinstance(error, FormerArgument)

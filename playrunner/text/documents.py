@@ -18,6 +18,7 @@ from playrunner.text.written import (
     DecryptedText,
     EncryptedText,
     TemplateText,
+    UnsafeText,
     Written,
     written,
 )
@@ -237,13 +238,14 @@ def _refuse_vault(file: str, _text: str, line: int) -> Any:
 
 
 def _unsafe(_file: str, text: str, _line: int) -> Written:
-    return Written(text)  # !unsafe marks text that must not be rendered
+    return UnsafeText(text)
 
 
 _TAGS = {"!vault": _encrypted, "!vault-encrypted": _encrypted, "!unsafe": _unsafe}
 _PLAIN_TAGS = {"!vault": _refuse_vault, "!vault-encrypted": _refuse_vault, "!unsafe": _unsafe}
 for _kind in (
     Written,
+    UnsafeText,
     TemplateText,
     EncryptedText,
     DecryptedText,

@@ -28,6 +28,12 @@ class TemplateText(Written):
     __slots__ = ()
 
 
+class UnsafeText(Written):
+    """What the author has marked with !unsafe: neither a template nor an expression."""
+
+    __slots__ = ()
+
+
 class InheritingText(TemplateText):
     """A keyword's template that may give `omit`; then the value around its step or block counts."""
 

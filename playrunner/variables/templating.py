@@ -21,7 +21,14 @@ from playrunner.errors import (
     UndefinedVariable,
 )
 from playrunner.text.documents import decrypted_text
-from playrunner.text.written import DecryptedText, EncryptedText, TemplateText, Written, is_template
+from playrunner.text.written import (
+    DecryptedText,
+    EncryptedText,
+    TemplateText,
+    UnsafeText,
+    Written,
+    is_template,
+)
 from playrunner.variables.filters.embedded import literal
 from playrunner.variables.filters.environment import (
     PlayEnvironment,
@@ -117,6 +124,11 @@ class Templar:
         evaluated."""
         if not isinstance(expression, str):
             return expression
+        if isinstance(expression, UnsafeText):
+            raise StepFailed(
+                f"`{short(expression)}` is not evaluated: it is an untrusted template or"
+                " expression, marked with !unsafe"
+            )
         if not isinstance(expression, Written):
             raise StepFailed(
                 f"`{short(expression)}` is not evaluated, because it is not written in the playbook"
@@ -146,7 +158,7 @@ class Templar:
                         " `x | bool`"
                     )
                 return spelled
-        return self.evaluate(Written(value), scope)
+        return self.evaluate(value if isinstance(value, Written) else Written(value), scope)
 
     def truth(self, condition: Any, scope: Scope) -> bool:
         """Whether a `when` holds: a list means all of it, nothing at all means yes."""

@@ -7,7 +7,7 @@ import yaml
 
 from playrunner.errors import BadInput
 from playrunner.text.documents import Located, parse_yaml
-from playrunner.text.written import TemplateText, Written
+from playrunner.text.written import TemplateText, UnsafeText, Written
 
 
 def test_every_mapping_and_key_knows_its_line() -> None:
@@ -18,7 +18,7 @@ def test_every_mapping_and_key_knows_its_line() -> None:
 
 
 def test_unsafe_text_is_kept_from_templates() -> None:
-    assert type(parse_yaml("a: !unsafe '{{ x }}'", "f")["a"]) is Written
+    assert type(parse_yaml("a: !unsafe '{{ x }}'", "f")["a"]) is UnsafeText
 
 
 def test_what_is_read_is_marked_as_its_author_s() -> None:

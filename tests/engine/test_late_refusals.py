@@ -47,6 +47,19 @@ def test_the_same_mistake_without_a_net_is_refused_before_a_host_is_touched(stag
     assert "first" not in done.text
 
 
+def test_a_reserved_argument_is_refused_though_the_step_may_fail(stage: Stage) -> None:
+    done = stage.play("""
+- hosts: node1
+  gather_facts: false
+  tasks:
+    - {name: first, command: "true"}
+    - {name: wrong, set_fact: {_ansible_mine: 1}, ignore_errors: true}
+""")
+    assert done.code == 5
+    assert "reserved for internal use only" in done.text
+    assert "first" not in done.text
+
+
 def test_a_template_names_the_module_of_a_step(stage: Stage) -> None:
     done = stage.play("""
 - hosts: node1

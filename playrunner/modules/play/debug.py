@@ -22,11 +22,13 @@ class Debug(Probe):
     def look(self, ctx: Context) -> dict[str, Any]:
         if self.var is not None and "msg" in self.__dict__:
             raise Failed('"msg" and "var" exclude each other')
+        if self.var is not None and not isinstance(self.var, str):
+            raise Failed(f"var: {self.var!r} is not a string and conversion is not allowed")
         if self.verbosity > int(ctx.evaluate("ansible_verbosity")):
             return {"skipped": True, "skipped_reason": "Verbosity threshold not met."}
         if self.var is None:
             return {"msg": self.msg}
         try:
             return {str(self.var): ctx.evaluate(self.var)}
-        except UndefinedVariable:
-            return {str(self.var): "VARIABLE IS NOT DEFINED!"}
+        except UndefinedVariable as error:
+            return {str(self.var): f"<< error 1 - {error} >>"}

@@ -7,6 +7,8 @@ from typing import Any
 
 from jinja2 import Environment, pass_environment
 
+from playrunner.errors import StepFailed
+
 
 @pass_environment
 def unique(
@@ -19,7 +21,15 @@ def unique(
             value = environment.getitem(value, int(part) if part.isdigit() else part)
         return value.lower() if isinstance(value, str) and not case_sensitive else value
 
-    return _distinct(values, key)
+    members = list(values)
+    if case_sensitive is False or attribute:  # Jinja's own filter, which compares by hash
+        try:
+            {key(member) for member in members}
+        except TypeError as error:
+            raise StepFailed(
+                f"unique with case_sensitive or attribute cannot fall back: {error}"
+            ) from None
+    return _distinct(members, key)
 
 
 def union(first: Any, second: Any) -> list[Any]:

@@ -54,6 +54,8 @@ def test_sets_give_what_ansible_gives(expression: str, value: Any) -> None:
     ("expression", "message"),
     [
         ("5 | unique", "filter 'unique': 'int' object is not iterable"),
+        ("users | unique(case_sensitive=false)", "cannot fall back"),
+        ("users | unique(attribute='groups')", "cannot fall back"),
         ("5 | union([1])", "filter 'union': Value after * must be an iterable, not int"),
     ],
 )
