@@ -31,6 +31,8 @@ STEADY = (
 )
 # What is not found by one of these is gone.
 ENDING = ("delete_", "release_", "terminate_", "detach_", "disassociate_", "revoke_", "remove_")
+# By itself IAM gives a hundred at once, of an account that may have a thousand roles of others.
+_PAGE_SIZES = {"iam": 1000}
 _ID = re.compile(r"\b[a-z]{1,12}-[0-9a-f]{8,17}\b")  # as vpc-0123456789abcdef0
 
 
@@ -119,11 +121,13 @@ class Account:
     def _pages(self, service: str, operation: str, arguments: Mapping[str, Any]) -> Any:
         client = self.client(service)
         if client.can_paginate(operation):
+            size = _PAGE_SIZES.get(service)
+            asked = {**arguments, **({"PaginationConfig": {"PageSize": size}} if size else {})}
             return _answered(
                 client,
                 operation,
                 True,
-                lambda: client.get_paginator(operation).paginate(**arguments).build_full_result(),
+                lambda: client.get_paginator(operation).paginate(**asked).build_full_result(),
             )
         return _answered(client, operation, True, lambda: getattr(client, operation)(**arguments))
 

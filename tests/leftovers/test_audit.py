@@ -13,7 +13,7 @@ from invoke.program import Program
 
 from playrunner.commands.audit import audit
 from tests.leftovers.conftest import variables_of
-from tests.support.aws.leftovers_world import Builder
+from tests.support.aws.leftovers_world import TRUST, Builder
 from tests.support.aws.sandbox import PretendAws
 
 
@@ -44,6 +44,18 @@ def auditor(aws: PretendAws, tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_an_empty_account_exits_with_0(auditor: Auditor) -> None:
     assert auditor() == (0, "nothing is left of demo in account 123456789012, us-west-2\n")
     assert auditor("--all", "--expired")[0] == 0
+
+
+def test_roles_of_others_cost_no_further_calls(aws: PretendAws, auditor: Auditor) -> None:
+    def calls() -> int:
+        aws.control("DELETE", "calls")
+        assert auditor()[0] == 0
+        return len(aws.calls())
+
+    alone = calls()
+    for number in range(120):  # more than IAM gives at once, unless it is asked for more
+        aws.client("iam").create_role(RoleName=f"other-{number}", AssumeRolePolicyDocument=TRUST)
+    assert calls() == alone
 
 
 def test_leftovers_exit_with_7_and_are_shown_with_their_cost(
