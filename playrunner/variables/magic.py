@@ -29,7 +29,7 @@ def _facts(scope: Scope) -> dict[str, Any]:
     """The gathered facts under their plain names."""
     if scope.waiter:
         scope.waiter.wait_for("ansible_facts")
-    facts = scope.memory("facts")
+    facts = dict(scope.memory("facts"))  # steps that are on their way may add some meanwhile
     return {name.removeprefix("ansible_"): value for name, value in facts.items()}
 
 

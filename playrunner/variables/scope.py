@@ -139,7 +139,7 @@ class Scope:
     def names(self) -> Iterator[str]:
         seen: set[str] = set()
         for layer, _ in self._layers():
-            for name in layer:
+            for name in list(layer):  # steps that are on their way register results meanwhile
                 if name not in seen:
                     seen.add(name)
                     yield name

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from playrunner.errors import NotYet, UndefinedVariable
+from playrunner.inventory.inventory import read_inventory
+from playrunner.variables.host_memory import RunVariables
+from playrunner.variables.scope import Scope
 from playrunner.variables.templating import Templar
 from tests.support.templating import (
     World,
@@ -118,3 +122,15 @@ def test_a_pending_value_in_a_branch_not_taken_does_not_matter(
 def test_only_names_that_a_template_uses_are_looked_up(templar: Templar, world: World) -> None:
     templar.render("{{ word }} {{ mapping.a | int }} {{ lookup('env', 'HOME') }}", world)
     assert sorted(world.asked) == ["lookup", "mapping", "word"]
+
+
+def test_names_can_be_listed_while_a_step_registers_its_result(tmp_path: Path) -> None:
+    inventory = tmp_path / "inventory.yaml"
+    inventory.write_text("all: {hosts: {node1: {}}}\n")
+    variables = RunVariables(read_inventory([inventory]), Templar(), {}, {})
+    memory = variables.memory("node1")
+    memory.registered.update(first=1, second=2)
+    names = Scope(variables, "node1").names()
+    assert next(name for name in names if name == "first")
+    memory.store("registered", {"third": 3}, (1,))
+    assert "second" in list(names)
