@@ -8,6 +8,7 @@ from typing import Any
 from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import StepFailed
 from playrunner.model import Keywords, Play, Position, Step
+from playrunner.playbook.step_arguments import checked_arguments
 from playrunner.run.host_scopes import HostScopes
 from playrunner.variables.fact_cache import is_gathered
 from playrunner.variables.host_memory import HostMemory
@@ -28,8 +29,10 @@ def gathers_facts(
 def gathering_step(play: Play, position: Position) -> Step:
     subset = {"gather_subset": play.gather_subset} if play.gather_subset else {}
     keywords = Keywords(tags=frozenset({"always"})).under(play.keywords)
-    title = "Gathering Facts"
-    return Step(title, "host.setup", subset, play.place, keywords, position, implicit=True)
+    title, module = "Gathering Facts", "host.setup"
+    defaults = keywords.module_defaults
+    values, _ = checked_arguments(subset, module, defaults, title, play.place)
+    return Step(title, module, values, play.place, keywords, position, implicit=True)
 
 
 def refuse_other_modules(step: Step, scope: Scope) -> None:

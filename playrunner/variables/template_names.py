@@ -50,6 +50,12 @@ def _managed(host: str, user: str, written: str, changed: float) -> str:
     config = ansible_config()
     if "ansible_managed" not in config:
         return _MANAGED
+    if "{{{{" in config.text("ansible_managed"):
+        raise BadInput(
+            "ansible_managed of ansible.cfg is not rendered as a template; set a variable"
+            " ansible_managed, which is",
+            config.origin("ansible_managed"),
+        )
     # A file's name is no format of times: "%n" in it would begin a new line
     host, user, written = (text.replace("%", "%%") for text in (host, user, written))
     try:

@@ -269,3 +269,15 @@ def test_a_template_keeps_its_mode_and_its_name_is_no_format(playbook: Path) -> 
     made = playbook / "managed"
     assert made.read_text().count("\n") == 1 and "%necho x%n.j2 of " in made.read_text()
     assert made.stat().st_mode & 0o7777 == 0o547
+
+
+def test_a_template_in_the_settings_for_templates_is_refused(playbook: Path) -> None:
+    (playbook / "ansible.cfg").write_text("[defaults]\nansible_managed = {file} {{{{ 1 + 1 }}}}\n")
+    (playbook / "managed.j2").write_text("# {{ ansible_managed }}\n")
+    (playbook / "managed.yml").write_text(
+        "- hosts: localhost\n  gather_facts: no\n  tasks:\n"
+        f"    - template: {{src: managed.j2, dest: {playbook}/managed}}\n"
+    )
+    refused = run(playbook, "managed.yml")
+    assert refused.returncode and not (playbook / "managed").exists()
+    assert "set a variable ansible_managed" in refused.stdout + refused.stderr
