@@ -34,29 +34,30 @@ def test_what_is_wrong_with_an_ignored_step_is_its_result(
     assert done.result("node1", "after")["status"] == "ok"
 
 
-def test_the_same_mistake_without_a_net_is_refused_before_a_host_is_touched(stage: Stage) -> None:
-    done = stage.play("""
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        # The same mistake as above, in a step that is not ignored
+        ('{name: wrong, command: "true", timeout: -1}', "timeout takes seconds"),
+        # What no step may have, ignored or not
+        (
+            "{name: wrong, set_fact: {_ansible_mine: 1}, ignore_errors: true}",
+            "reserved for internal use only",
+        ),
+    ],
+)
+def test_a_mistake_that_cannot_be_meant_is_refused_before_a_host_is_touched(
+    stage: Stage, step: str, message: str
+) -> None:
+    done = stage.play(f"""
 - hosts: node1
   gather_facts: false
   tasks:
-    - {name: first, command: "true"}
-    - {name: wrong, command: "true", timeout: -1}
+    - {{name: first, command: "true"}}
+    - {step}
 """)
     assert done.code == 5
-    assert "timeout takes seconds" in done.text
-    assert "first" not in done.text
-
-
-def test_a_reserved_argument_is_refused_though_the_step_may_fail(stage: Stage) -> None:
-    done = stage.play("""
-- hosts: node1
-  gather_facts: false
-  tasks:
-    - {name: first, command: "true"}
-    - {name: wrong, set_fact: {_ansible_mine: 1}, ignore_errors: true}
-""")
-    assert done.code == 5
-    assert "reserved for internal use only" in done.text
+    assert message in done.text
     assert "first" not in done.text
 
 

@@ -22,6 +22,8 @@ _REFUSED = 0
 
 
 class RestartingAgent(LocalElasticAgent):
+    """Records each start and its end; what the record allows decides, not torch's max_restarts."""
+
     def __init__(self, starts: Starts, **options: Any) -> None:
         super().__init__(**options)
         self._starts = starts

@@ -40,6 +40,8 @@ class Restart(NamedTuple):
 
 
 class Starts:
+    """Those of one launch, as one of its nodes records and reads them."""
+
     def __init__(self, folder: Path, limits: Limits, output: Path, elastic: bool = False) -> None:
         self.folder, self.limits, self.output, self.elastic = folder, limits, output, elastic
         self.number, self.time, self.step = 0, time.time(), -1
