@@ -12,6 +12,7 @@ from trainer.config import Fast, Model
 from trainer.models import initialise
 from trainer.models.add_norm import add_norm
 from trainer.models.gpt2 import GPT2
+from trainer.models.llama import Llama
 from trainer.strategies.cuda_graphs import use_fused_operators
 
 SETTINGS = Model(
@@ -32,7 +33,7 @@ def model_and_batch(**changes: Any) -> tuple[GPT2, dict[str, Tensor]]:
     return model, {"input": tokens[:, :-1], "label": tokens[:, 1:]}
 
 
-def loss_and_gradients(model: GPT2, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+def loss_and_gradients(model: nn.Module, batch: dict[str, Tensor]) -> dict[str, Tensor]:
     model.zero_grad()
     loss = model(batch).sum()
     loss.backward()
@@ -52,6 +53,29 @@ def test_a_fused_model_has_the_plain_models_loss_and_gradients(scope: str, bias:
     model.transformer.fuses_blocks = scope != "blocks"
     if scope == "compiled":
         model.transformer.compile(backend="aot_eager")
+    fused = loss_and_gradients(model, batch)
+    assert plain.keys() == fused.keys()
+    for name, value in plain.items():
+        torch.testing.assert_close(fused[name], value, atol=1e-5, rtol=1e-5, msg=name)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_llama_with_joined_projections_has_the_plain_ones_loss_and_gradients(
+    compiled: bool,
+) -> None:
+    settings = Model(
+        kind="llama", layers=2, heads=4, width=64, mlp_width=88, context=32, vocab_size=100
+    )
+    torch.manual_seed(3)
+    model = Llama(settings, Fast(), 128)
+    initialise(model, 1)
+    tokens = torch.randint(100, (4, 33))
+    batch = {"input": tokens[:, :-1], "label": tokens[:, 1:]}
+    plain = loss_and_gradients(model, batch)
+    use_fused_operators(model)
+    assert model.model.layers[0].mlp.joins_projections
+    if compiled:
+        model.model.compile(backend="aot_eager")
     fused = loss_and_gradients(model, batch)
     assert plain.keys() == fused.keys()
     for name, value in plain.items():

@@ -9,7 +9,12 @@ import pytest
 
 import trainer
 
-KERNELS = ["models/kernels.py", "models/norm_kernels.py", "optim/kernels.py"]
+KERNELS = [
+    "models/kernels.py",
+    "models/norm_kernels.py",
+    "models/silu_kernels.py",
+    "optim/kernels.py",
+]
 
 
 @pytest.mark.parametrize("file", KERNELS)

@@ -94,8 +94,10 @@ class Loader:
     def _fill(self) -> None:
         position = self.position
         try:
+            if self.device.type == "cuda":
+                torch.cuda.set_device(self.device)  # a thread begins with the first one
             while not self._stopping.is_set():
-                batches = self._step(position)
+                batches = [self._pinned(batch) for batch in self._step(position)]
                 # Counted here, on the host: on a GPU the loop would have to wait for the answer.
                 self._put((batches, counts(batches, self.samples.equal)))
                 position += self.train.batch_size
@@ -123,18 +125,17 @@ class Loader:
             for name, values in self.samples.take(numbers).items()
         }
 
-    def _moved(self, batch: Batch) -> Batch:
-        """On its way to the device, while the device still works on the batch before.
-
-        Pinned here and not in the thread: no other thread may speak to the GPU while the first step
-        is recorded.
-        """
+    def _pinned(self, batch: Batch) -> Batch:
+        """In memory that a GPU reads by itself, where there is one."""
         if self.device.type != "cuda":
             return batch
-        return {
-            name: tensor.pin_memory().to(self.device, non_blocking=True)
-            for name, tensor in batch.items()
-        }
+        return {name: tensor.pin_memory() for name, tensor in batch.items()}
+
+    def _moved(self, batch: Batch) -> Batch:
+        """On its way to the device, while the device still works on the batch before."""
+        if self.device.type != "cuda":
+            return batch
+        return {name: tensor.to(self.device, non_blocking=True) for name, tensor in batch.items()}
 
 
 def counts(batches: list[Batch], equal: bool) -> tuple[float, float]:

@@ -143,9 +143,19 @@ class _Mlp(nn.Module):
         self.gate_proj = Linear(settings.width, inner, bias=False)
         self.up_proj = Linear(settings.width, inner, bias=False)
         self.down_proj = Linear(inner, settings.width, bias=False)
+        self.joins_projections = False  # on a GPU one wide product is quicker than two
 
     def forward(self, hidden: Tensor) -> Tensor:
+        # In float8 each projection has a scale of its own
+        if self.joins_projections and not self.gate_proj.float8:
+            return self._joined(hidden)
         return self.down_proj(functional.silu(self.gate_proj(hidden)) * self.up_proj(hidden))
+
+    def _joined(self, hidden: Tensor) -> Tensor:
+        from trainer.models.silu import silu_product
+
+        weight = torch.cat((self.gate_proj.weight, self.up_proj.weight))
+        return self.down_proj(silu_product(functional.linear(hidden, weight)))
 
 
 class _RMSNorm(nn.Module):

@@ -26,7 +26,8 @@ def rendered(train: Train, world_size: int, on_cpu: bool) -> dict[str, Any]:
         "allgather_bucket_size": strategy.bucket_size,
         "reduce_scatter": True,
         "reduce_bucket_size": strategy.bucket_size,
-        "overlap_comm": not on_cpu,
+        # Among several ranks: one would only wait for its GPU at each step
+        "overlap_comm": not on_cpu and world_size > 1,
         "contiguous_gradients": True,
     }
     if strategy.zero_offload != "none":

@@ -8,7 +8,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_CHUNK = 16384  # elements of a tensor per program
+# Elements of a tensor per program: of a sum, and of an optimizer's step, which has five streams
+_SUM_CHUNK, _STEP_CHUNK = 16384, 4096
 
 
 class SumTable:
@@ -17,7 +18,7 @@ class SumTable:
     def __init__(self, totals: list[Tensor]) -> None:
         device = totals[0].device
         self.totals = _addresses(totals, device)
-        self.sizes, self.chunks = _pieces(totals)
+        self.sizes, self.chunks = _pieces(totals, _SUM_CHUNK)
         self.known: tuple[int, ...] = ()
         self.sources = self.sizes
 
@@ -32,7 +33,7 @@ class SumTable:
             self.sizes,
             self.chunks,
             FIRST=first,
-            CHUNK=_CHUNK,
+            CHUNK=_SUM_CHUNK,
             BLOCK=2048,
             num_warps=4,
         )
@@ -62,11 +63,11 @@ def _sum(  # type: ignore[no-untyped-def]
         tl.store(total + here, value, mask=here < size)
 
 
-def _pieces(tensors: list[Tensor]) -> tuple[Tensor, Tensor]:
+def _pieces(tensors: list[Tensor], chunk: int) -> tuple[Tensor, Tensor]:
     """The sizes of all tensors, and (tensor, start) of each program's piece."""
     sizes, device = [each.numel() for each in tensors], tensors[0].device
     chunks = [
-        (number, start) for number, size in enumerate(sizes) for start in range(0, size, _CHUNK)
+        (number, start) for number, size in enumerate(sizes) for start in range(0, size, chunk)
     ]
     return (
         torch.tensor(sizes, dtype=torch.int64, device=device),
@@ -90,7 +91,7 @@ class AdamWTable:
         device = parameters[0].device
         self.fixed = [_addresses(each, device) for each in (parameters, masters, first, second)]
         self.decays = torch.tensor(decays, dtype=torch.float32, device=device)
-        self.sizes, self.chunks = _pieces(parameters)
+        self.sizes, self.chunks = _pieces(parameters, _STEP_CHUNK)
         self.known: tuple[int, ...] = ()
         self.gradients = self.sizes
 
@@ -123,7 +124,7 @@ class AdamWTable:
             1 - first**step,
             (1 - second**step) ** 0.5,
             NARROW=gradients[0].dtype == torch.bfloat16,
-            CHUNK=_CHUNK,
+            CHUNK=_STEP_CHUNK,
             BLOCK=1024,
             num_warps=4,
         )

@@ -51,12 +51,13 @@ def use_fused_operators(module: Any) -> None:
     # Imported here: the compiler must not be the first to meet them
     import trainer.models.add_norm
     import trainer.models.gelu
-    import trainer.models.heads  # noqa: F401
+    import trainer.models.heads
+    import trainer.models.silu  # noqa: F401
 
     # Their backward is part of the traced graph, so that what was compiled of it can be kept, too
     torch._functorch.config.autograd_cache_allow_custom_autograd_functions = True
     for part in module.modules():
-        for choice in ("keeps_activation", "joins_heads", "fuses_norm"):
+        for choice in ("keeps_activation", "joins_heads", "fuses_norm", "joins_projections"):
             if hasattr(part, choice):
                 setattr(part, choice, True)
 
@@ -100,7 +101,8 @@ class Replayed:
         self._forget()
         torch.cuda.empty_cache()
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
+        # Of this thread: another one pins the memory of the next batches meanwhile
+        with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
             self.loss = self._forward_backward()
         self.gradients = [each.grad for each in self.session.weights.parameters.values()]
         several = (

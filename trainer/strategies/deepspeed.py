@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from trainer.checkpoint.checkpoint import read_state
-from trainer.checkpoint.safe_load import check_files, tensors_only
 from trainer.config import Train
 from trainer.data.loader import Batch
 from trainer.distributed.process_group import ProcessGroup
@@ -22,6 +21,7 @@ from trainer.optim.optimizer import Weights, decay_groups
 from trainer.optim.schedule import learning_rate
 from trainer.strategies import deepspeed_library
 from trainer.strategies.activations import recompute_blocks
+from trainer.strategies.deepspeed_clipping import clip_on_device
 from trainer.strategies.session import Accept, Outcome, Session, normalised, seed_micro_batch
 
 TAG = "deepspeed"
@@ -56,6 +56,7 @@ def wrap(train: Train, processes: ProcessGroup) -> Session:
         config=settings,
         dist_init_required=False,
     )
+    clip_on_device(optimizer)
     return Session(
         train,
         processes,
@@ -125,6 +126,8 @@ def save(session: Session, folder: Path) -> Callable[[], None]:
 
 
 def load(session: Session, folder: Path) -> None:
+    from trainer.checkpoint.safe_load import check_files, tensors_only
+
     if not (folder / TAG).is_dir():
         raise BadInput(
             f"{folder}: not written by deepspeed; resume it with the strategy it was written with,"

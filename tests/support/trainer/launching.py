@@ -53,9 +53,9 @@ def launch_several(
     return _ended(_started(several, arguments, processes, environment))
 
 
-def launch_module(module: str, *arguments: str) -> Ended:
-    """Run one process of something else than the trainer to its end."""
-    return _ended(_started(module, list(arguments), 1, None))
+def launch_module(module: str, *arguments: str, processes: int = 1) -> Ended:
+    """Run something else than the trainer to its end."""
+    return _ended(_started(module, list(arguments), processes, None))
 
 
 def start(
