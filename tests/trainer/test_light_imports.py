@@ -33,3 +33,15 @@ def test_programs_beside_training_import_the_standard_library_only(package: str)
     )
     count, foreign = json.loads(done.stdout)
     assert count > 5 and foreign == []
+
+
+def test_what_only_checkpoints_need_is_not_imported_with_a_strategy() -> None:
+    """torch's library of checkpoints is a quarter of what a rank would import."""
+    program = (
+        "import sys, trainer.loop.loop, trainer.strategies.ddp, trainer.strategies.deepspeed\n"
+        "print('torch.distributed.checkpoint' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"

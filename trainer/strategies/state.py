@@ -15,7 +15,6 @@ from pickle import UnpicklingError
 import torch
 from torch import Tensor
 
-from trainer.checkpoint.safe_load import check_metadata, reader, refusal
 from trainer.errors import BadInput
 from trainer.optim.lamb import Lamb
 from trainer.strategies.host_snapshot import TensorShard, copied_aside
@@ -42,7 +41,11 @@ def save_tensors(session: Session, folder: Path) -> Callable[[], None]:
 
 
 def load_tensors(session: Session, folder: Path) -> None:
+    # torch's library of checkpoints is a quarter of what a rank imports: not before the first step
+    # of a run that begins
     import torch.distributed.checkpoint as sharded
+
+    from trainer.checkpoint.safe_load import check_metadata, reader, refusal
 
     trust, processes = session.train.checkpoint.trust, session.processes
     (processes.together if processes.separate_folders else processes.decided)(
