@@ -9,11 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from trainer.config import Fast, Model
-from trainer.models import initialise
+from trainer.models import build, initialise
 from trainer.models.add_norm import add_norm
 from trainer.models.gpt2 import GPT2
 from trainer.models.llama import Llama
-from trainer.strategies.cuda_graphs import use_fused_operators
+from trainer.profile import read_profile
+from trainer.strategies.cuda_graphs import compiled, use_fused_operators
 
 SETTINGS = Model(
     kind="gpt2", layers=3, heads=4, width=64, context=32, vocab_size=100, dropout=0.0, bias=True
@@ -59,9 +60,9 @@ def test_a_fused_model_has_the_plain_models_loss_and_gradients(scope: str, bias:
         torch.testing.assert_close(fused[name], value, atol=1e-5, rtol=1e-5, msg=name)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("traced", [False, True])
 def test_a_llama_with_joined_projections_has_the_plain_ones_loss_and_gradients(
-    compiled: bool,
+    traced: bool,
 ) -> None:
     settings = Model(
         kind="llama", layers=2, heads=4, width=64, mlp_width=88, context=32, vocab_size=100
@@ -73,13 +74,23 @@ def test_a_llama_with_joined_projections_has_the_plain_ones_loss_and_gradients(
     batch = {"input": tokens[:, :-1], "label": tokens[:, 1:]}
     plain = loss_and_gradients(model, batch)
     use_fused_operators(model)
-    assert model.model.layers[0].mlp.joins_projections
-    if compiled:
+    for _, _, block in model.blocks():
+        block.mlp.joins_projections = True
+    if traced:
         model.model.compile(backend="aot_eager")
     fused = loss_and_gradients(model, batch)
     assert plain.keys() == fused.keys()
     for name, value in plain.items():
         torch.testing.assert_close(fused[name], value, atol=1e-5, rtol=1e-5, msg=name)
+
+
+@pytest.mark.parametrize(("scope", "joined"), [("model", True), ("blocks", False)])
+def test_projections_are_joined_where_weights_are_whole_and_memory_is_not_short(
+    scope: str, joined: bool
+) -> None:
+    train = read_profile("llama2-7b-smoke", (f"train.fast.compile={scope}",)).train
+    model = compiled(build(train), train)
+    assert {block.mlp.joins_projections for _, _, block in model.blocks()} == {joined}
 
 
 def test_what_is_dropped_forward_is_dropped_backward() -> None:

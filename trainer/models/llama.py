@@ -143,7 +143,9 @@ class _Mlp(nn.Module):
         self.gate_proj = Linear(settings.width, inner, bias=False)
         self.up_proj = Linear(settings.width, inner, bias=False)
         self.down_proj = Linear(inner, settings.width, bias=False)
-        self.joins_projections = False  # on a GPU one wide product is quicker than two
+        # On a GPU one wide product is quicker than two. The joined weight is kept until backward:
+        # not where memory is short, with sharded weights or recomputed blocks
+        self.joins_projections = False
 
     def forward(self, hidden: Tensor) -> Tensor:
         # In float8 each projection has a scale of its own

@@ -23,6 +23,7 @@ def compiled(module: Any, train: Train) -> Any:
     trunk = getattr(module, "transformer", getattr(module, "model", None))
     if trunk is not None and hasattr(trunk, "fuses_blocks"):
         trunk.fuses_blocks = True
+    _use(module, "joins_projections")
     if train.fast.fused_loss == "on" and trunk is not None:
         # The fused loss brings its own kernels; the compiler gets everything before it.
         trunk.compile()
@@ -56,8 +57,12 @@ def use_fused_operators(module: Any) -> None:
 
     # Their backward is part of the traced graph, so that what was compiled of it can be kept, too
     torch._functorch.config.autograd_cache_allow_custom_autograd_functions = True
+    _use(module, "keeps_activation", "joins_heads", "fuses_norm")
+
+
+def _use(module: Any, *choices: str) -> None:
     for part in module.modules():
-        for choice in ("keeps_activation", "joins_heads", "fuses_norm", "joins_projections"):
+        for choice in choices:
             if hasattr(part, choice):
                 setattr(part, choice, True)
 
