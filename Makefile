@@ -10,7 +10,8 @@ TRAINER_READY := $(VENV)/.trainer-ready
 AWS_CLI := .venv-aws/.ready
 
 # What has a target of its own, and is left out of `make test`.
-CLOUD := tests/modules/aws tests/modules/gcp tests/leftovers tests/roles
+# Those that wait longest come first, so that no worker is left with them at the end.
+CLOUD := tests/roles tests/leftovers tests/modules/aws tests/modules/gcp
 IMAGES := tests/images tests/modules/image
 CLUSTER := tests/kube $(wildcard tests/sandbox/kube/test_controllers*.py tests/sandbox/kube/test_kubelet*.py tests/sandbox/kube/test_operators*.py)
 APART := tests/trainer tests/launch/end_to_end tests/page tests/fuzz tests/differential $(CLOUD) $(IMAGES) $(CLUSTER)
@@ -42,7 +43,7 @@ test-coverage: $(READY) packages  ## the lines that the quick tests run, in the 
 	$(RUN) coverage report --skip-covered --sort=cover
 
 test-cloud: $(READY) $(AWS_CLI) packages  ## cloud modules and roles against the pretend clouds, looked at with the real aws and gcloud
-	$(RUN) pytest -n 2 -m "not drill and not processes" $(CLOUD)
+	$(RUN) pytest -n 3 -m "not drill and not processes" $(CLOUD)
 
 test-images: $(TRAINER_READY) image-packages  ## images built, pushed and run for real: buildah, a registry on loopback, skopeo
 	$(RUN) pytest $(IMAGES)
