@@ -37,6 +37,10 @@ def test_a_norm_that_is_no_number_is_infinite_on_all_ranks(ranks: list[dict[str,
         assert rank["not a number"] == [float("inf"), float("inf")]
 
 
+def test_a_rank_that_holds_no_gradients_takes_part(ranks: list[dict[str, Any]]) -> None:
+    assert [rank["of the first rank alone"] for rank in ranks] == [[2.0], [2.0]]
+
+
 @pytest.mark.parametrize("norm", [0.25, 4.0, float("inf")])
 def test_gradients_are_clipped_as_by_deepspeed(norm: float, ranks: list[dict[str, Any]]) -> None:
     ours, theirs = ranks[0][f"first at {norm}"]

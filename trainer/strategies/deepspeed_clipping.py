@@ -27,9 +27,12 @@ def clip_on_device(optimizer: Any) -> None:
 
 def _norm(optimizer: Any) -> Tensor:
     """Of all gradients of all ranks; infinite where it is not a number, as DeepSpeed tells it."""
-    gradients = [each for group in optimizer.averaged_gradients.values() for each in group]
-    norms = torch._foreach_norm(gradients, 2.0, dtype=torch.float32)
-    squares = torch.stack(norms).square().sum()
+    groups = optimizer.averaged_gradients.values()
+    gradients = [each for group in groups for each in group or ()]
+    squares = torch.zeros((), device=optimizer.device)
+    if gradients:  # a rank of many may hold none of a small model
+        norms = torch._foreach_norm(gradients, 2.0, dtype=torch.float32)
+        squares = torch.stack(norms).square().sum()
     torch.distributed.all_reduce(squares, group=optimizer.dp_process_group)
     return torch.nan_to_num(squares.sqrt(), nan=torch.inf, posinf=torch.inf)
 

@@ -36,6 +36,11 @@ def main() -> None:
             group[0].mul_(change if processes.first else 1.0)
         norms = optimizer.scaled_global_norm(), usual.scaled_global_norm(optimizer)
         found[name] = [each.item() for each in norms]
+    held, optimizer.averaged_gradients = optimizer.averaged_gradients, {0: [torch.ones(4)], 1: []}
+    if not processes.first:
+        optimizer.averaged_gradients = {0: [], 1: []}
+    found["of the first rank alone"] = [optimizer.scaled_global_norm().item()]
+    optimizer.averaged_gradients = held
     for norm in (0.25, 4.0, float("inf")):
         gradients = [torch.linspace(-1, 1, 7) for _ in range(2)]
         optimizer.unscale_and_clip_grads([gradients[0]], torch.tensor(norm))
