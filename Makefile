@@ -27,7 +27,7 @@ LAUNCH ?= tests/launch/end_to_end tests/roles/test_gcp_training.py
 KUBE ?= tests/sandbox/kube/test_conformance.py tests/modules/k8s tests/kube tests/launch/unit/cluster/test_admission.py
 
 .PHONY: quickstart test test-coverage test-differential test-ansible test-trainer test-trackers test-launch test-cloud test-images test-cluster test-kube test-page rehearsals fuzz soak drills lint bench bench-scale bench-launch \
-  bench-trainer bench-aws bench-kube bench-page page-picture kube-assets trainer-ready packages kube-packages image-packages page-packages clean
+  bench-trainer bench-aws bench-kube bench-page page-picture kube-assets trainer-ready aws-cli packages kube-packages image-packages page-packages clean
 
 quickstart: $(TRAINS) packages  ## set up, and train GPT-2 with DeepSpeed ZeRO-1 on two SSH nodes of this machine
 	$(RUN) invoke train.launch --profile gpt2-micro-smoke --nodes 2 --launcher deepspeed --set train.strategy.name=deepspeed
@@ -145,7 +145,9 @@ $(AWS_CLI):
 	$(dir $@)bin/python -m pip install -q awscli
 	touch $@
 
-trainer-ready: $(TRAINER_READY) $(AWS_CLI)
+trainer-ready: $(TRAINER_READY)
+
+aws-cli: $(AWS_CLI)
 
 # install PROGRAM:PACKAGE...: what is missing comes from Debian; only root can install it
 define install

@@ -48,10 +48,12 @@ def test_gradients_are_clipped_as_by_deepspeed(norm: float, ranks: list[dict[str
     assert ours == pytest.approx(-1 / max(1.0, norm), rel=1e-5)
 
 
-def test_one_process_has_nothing_to_overlap() -> None:
-    """DeepSpeed waits for the GPU at each step where it overlaps communication."""
-    train = read_profile("gpt2-small").train
-    overlaps = [
-        rendered(train, size, on_cpu=False)["zero_optimization"]["overlap_comm"] for size in (1, 2)
-    ]
-    assert overlaps == [False, True]
+@pytest.mark.parametrize(
+    ("stage", "processes", "overlaps"), [(1, 1, False), (2, 1, False), (1, 2, True), (3, 1, True)]
+)
+def test_one_process_has_nothing_to_overlap(stage: int, processes: int, overlaps: bool) -> None:
+    """DeepSpeed's first two stages wait for the GPU at each step where they overlap communication;
+    the third gathers parameters meanwhile, on one process as well."""
+    train = read_profile("gpt2-small", (f"train.strategy.zero_stage={stage}",)).train
+    settings = rendered(train, processes, on_cpu=False)["zero_optimization"]
+    assert settings["overlap_comm"] is overlaps

@@ -26,8 +26,8 @@ def rendered(train: Train, world_size: int, on_cpu: bool) -> dict[str, Any]:
         "allgather_bucket_size": strategy.bucket_size,
         "reduce_scatter": True,
         "reduce_bucket_size": strategy.bucket_size,
-        # Among several ranks: one would only wait for its GPU at each step
-        "overlap_comm": not on_cpu and world_size > 1,
+        # In stages 1 and 2 one rank has nothing to overlap, and would wait for its GPU at each step
+        "overlap_comm": not on_cpu and (world_size > 1 or strategy.zero_stage == 3),
         "contiguous_gradients": True,
     }
     if strategy.zero_offload != "none":
