@@ -89,6 +89,7 @@ lint: $(READY)
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy
+	$(RUN) mypy --explicit-package-bases --namespace-packages roles tasks.py
 	PYTHONPATH=. $(VENV)/bin/lint-imports
 	$(VENV)/bin/vermin -q --no-tips --eval-annotations -t=3.9- --violations playrunner/hostside/*.py playrunner/modules/host/*.py playrunner/training/modules/train/*.py
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
+
 SHA1_LENGTH = 40
 
 
@@ -28,7 +30,9 @@ def async_folder() -> str:
 
 
 def start_async(
-    request: dict[str, Any], ctx: Any, run: Callable[[dict[str, Any], Any], dict[str, Any]]
+    request: dict[str, Any],
+    ctx: HostContext,
+    run: Callable[[dict[str, Any], HostContext], dict[str, Any]],
 ) -> dict[str, Any]:
     """Run the step in a process that outlives this one; `async_status` reads its result file."""
     job = f"j{int(time.time())}{request['id']}.{os.getpid()}"
@@ -61,7 +65,7 @@ def start_async(
         os._exit(0)
 
 
-def _fetch_files(request: dict[str, Any], ctx: Any) -> None:
+def _fetch_files(request: dict[str, Any], ctx: HostContext) -> None:
     """Ask the controller for all files of the step: the new process cannot."""
     module = getattr(sys.modules[request["module"]], request["class"])(**request["args"])
     fetch = getattr(module, "fetch_files", None)

@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
+    from playrunner.hostside.host_context import HostContext
+
 # The server's files, each after those it imports; the last one is the program itself
 START = """import sys, json
 for name, text in json.loads(sys.stdin.buffer.read({})):
@@ -46,7 +48,7 @@ class ModuleProcess:
         self._send({"op": "pack", "id": name}, body)
         self.packs.add(name)
 
-    def run(self, ctx: Any, request: dict[str, Any], params: bytes) -> tuple[int, str, str]:
+    def run(self, ctx: HostContext, request: dict[str, Any], params: bytes) -> tuple[int, str, str]:
         """Run a module; what interrupts the wait ends the module, too."""
         module: Optional[int] = None
         ctx.wire.children.add(self.process.pid)

@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
+
 JSON_ARGUMENTS = b"<<INCLUDE_ANSIBLE_MODULE_JSON_ARGS>>"
 KEPT_FILES = 200  # of the folder on a host; the oldest go first
 
@@ -35,7 +37,7 @@ class External(Action):
     interpreter: list[str] = []  # what runs that program; nothing for a binary
     settings: dict[str, Any] = {}  # of Ansible, passed on as `_ansible_` arguments
 
-    def guard(self, ctx: Any) -> dict[str, Any] | None:
+    def guard(self, ctx: HostContext) -> dict[str, Any] | None:
         """Run the module in any case: it knows itself what --check and a second run mean."""
         if self.style == "python":
             rc, out, err = self._as_python(ctx)
@@ -46,13 +48,13 @@ class External(Action):
             result.setdefault("stderr", err)
         return result
 
-    def fetch_files(self, ctx: Any) -> None:
+    def fetch_files(self, ctx: HostContext) -> None:
         """Keep on this host what `guard` will need."""
         needed = [self.program, *self._chosen_packs()] if self.style == "python" else [self.file]
         for upload in needed:
             _kept(ctx, upload)
 
-    def _params(self, ctx: Any) -> dict[str, Any]:
+    def _params(self, ctx: HostContext) -> dict[str, Any]:
         return {
             **self.arguments,
             "_ansible_check_mode": ctx.check,
@@ -61,7 +63,7 @@ class External(Action):
             **self.settings,
         }
 
-    def _as_python(self, ctx: Any) -> tuple[int, str, str]:
+    def _as_python(self, ctx: HostContext) -> tuple[int, str, str]:
         from playrunner.hostside.module_process import module_process
 
         server = module_process(lambda: _kept(ctx, self.program))
@@ -82,7 +84,7 @@ class External(Action):
         same = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER.hex() == self.magic
         return [pack["compiled" if same else "source"] for pack in self.packs]
 
-    def _as_program(self, ctx: Any) -> tuple[int, str, str]:
+    def _as_program(self, ctx: HostContext) -> tuple[int, str, str]:
         import shutil
         import tempfile
 
@@ -104,7 +106,7 @@ class External(Action):
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _argument_file(self, ctx: Any) -> str:
+    def _argument_file(self, ctx: HostContext) -> str:
         if self.style == "json":
             return json.dumps(self._params(ctx))
         import shlex
@@ -114,7 +116,7 @@ class External(Action):
         )
 
 
-def _kept(ctx: Any, upload: dict[str, Any]) -> bytes:
+def _kept(ctx: HostContext, upload: dict[str, Any]) -> bytes:
     """A file of the controller, from this host's own folder if it was sent before."""
     import hashlib
 
