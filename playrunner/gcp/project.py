@@ -140,9 +140,12 @@ class Project:
             except TransportError as error:
                 raise NotReached(f"Google Cloud gives no token: {error}") from None
             except GoogleAuthError as error:
+                said = _said(error)
+                # Too many requests, or an error of the service's own: it was asked three times
+                if getattr(error, "retryable", False):
+                    raise NotReached(f"Google Cloud gives no token for now: {said}") from None
                 raise BadInput(
-                    f"Google Cloud gives no token: {error.args[0] if error.args else error};"
-                    f" {credentials.LOG_IN}"
+                    f"Google Cloud gives no token: {said}; {credentials.LOG_IN}"
                 ) from None
             # google-auth takes the answer of the token's address for what it should be
             except Exception as error:
@@ -150,6 +153,15 @@ class Project:
                     "Google Cloud gives no token: what was answered cannot be read:"
                     f" {type(error).__name__}: {ascii(str(error)[:100])[1:-1]}"
                 ) from error
+
+
+def _said(error: Exception) -> str:
+    """The service's own message, where google-auth kept its document; else google-auth's words."""
+    document = error.args[1] if len(error.args) > 1 else None
+    problem = document.get("error") if isinstance(document, dict) else None
+    if isinstance(problem, dict) and problem.get("message"):
+        return str(problem["message"]).rstrip(".")
+    return str(error.args[0] if error.args else error)
 
 
 _VERBS: dict[str, Callable[[bool], str]] = {

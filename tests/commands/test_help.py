@@ -64,6 +64,8 @@ def test_every_verb_is_listed_with_what_it_does(tmp_path: Path) -> None:
         "sandbox.status",
     ):
         assert f"  {name} " in shown.out
+    words = " ".join(shown.out.split())  # lines are wrapped
+    assert "resources of the role" not in words, "a role that says nothing of what it manages"
 
 
 def test_several_verbs_of_different_groups_stand_on_one_line(tmp_path: Path) -> None:

@@ -53,6 +53,13 @@ def test_an_answer_that_was_lost_changes_nothing(stage: GcpStage, action: str) -
     assert stage.delete([disk()]).code == 0 and stage.gcp.everything() == {}
 
 
+@pytest.mark.parametrize("kind", ["throttle", "error"])
+def test_a_token_that_is_refused_for_a_while_is_asked_for_again(stage: GcpStage, kind: str) -> None:
+    stage.gcp.fault(kind, times=4)  # google-auth itself asks three times
+    run = stage.play([disk()])
+    assert run.code == 0, run.messages
+
+
 def test_one_that_could_not_be_made_tells_why(stage: GcpStage) -> None:
     stage.gcp.fault(
         "fails_later",
