@@ -12,6 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.soak.faults import disk_of_records
 from tests.soak.turns import TURNS
 from tests.soak.world import Violation, World
 
@@ -27,22 +28,23 @@ def main() -> int:
     world = World(Path(tempfile.mkdtemp(prefix="soak-")), random.Random(seed))
     began, violation = time.monotonic(), ""
     counts: dict[str, int] = {}
-    try:
-        world.run("sandbox.up", "--nodes", "2")
-        while time.monotonic() - began < 60 * minutes:
-            turn = world.rng.choices(list(turns), list(turns.values()))[0]
-            happened = turn(world)
-            world.check()
-            counts[turn.__name__] = counts.get(turn.__name__, 0) + 1
-            at = time.monotonic() - began
-            print(f"{at:7.0f} s  turn {world.turns}: {happened}", flush=True)
-    except Violation as problem:
-        violation = str(problem)
-    finally:
+    with disk_of_records(world):
         try:
-            world.run("sandbox.down", "--yes")
+            world.run("sandbox.up", "--nodes", "2")
+            while time.monotonic() - began < 60 * minutes:
+                turn = world.rng.choices(list(turns), list(turns.values()))[0]
+                happened = turn(world)
+                world.check()
+                counts[turn.__name__] = counts.get(turn.__name__, 0) + 1
+                at = time.monotonic() - began
+                print(f"{at:7.0f} s  turn {world.turns}: {happened}", flush=True)
         except Violation as problem:
-            violation = violation or f"sandbox.down: {problem}"
+            violation = str(problem)
+        finally:
+            try:
+                world.run("sandbox.down", "--yes")
+            except Violation as problem:
+                violation = violation or f"sandbox.down: {problem}"
     if violation:
         print(f"VIOLATION in turn {world.turns + 1}, seed {seed}, {world.folder}: {violation}")
         return 1

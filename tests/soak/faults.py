@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -14,7 +14,9 @@ import psutil
 from playrunner.sandbox import nodes as sandbox_nodes
 from tests.soak.world import World
 
-SMALL_DISK = "size=1m"  # less than the payload
+SMALL_DISK = "1m"  # less than the payload
+RECORDS_DISK = "1g"  # more than hours of runs leave on it
+FILLER = "filler"
 JUMP_SECONDS = (3600, -7200, 400 * 86400)
 CLOCK = Path(__file__).parent / "clock"  # what Python loads at its start
 
@@ -60,7 +62,14 @@ def _full_disk(world: World, process: subprocess.Popen[str]) -> None:
     """What the play writes to on a node has no room for it."""
     folder = world.rng.choice(world.nodes()).scratch / "soak"
     folder.mkdir(exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", SMALL_DISK, "none", str(folder)], check=True)
+    _mount(folder, SMALL_DISK)
+
+
+def _full_records(world: World, process: subprocess.Popen[str]) -> None:
+    """The disk with the controller's own records has no room for another byte."""
+    with suppress(OSError), open(world.records / FILLER, "wb", buffering=0) as file:
+        while file.write(bytes(1 << 20)):
+            pass
 
 
 def _clock_jump(world: World, process: subprocess.Popen[str]) -> None:
@@ -79,6 +88,21 @@ PLAY_FAULTS: dict[str, Callable[[World, subprocess.Popen[str]], None]] = {
 }
 if not os.geteuid():  # only root can mount
     PLAY_FAULTS["a full disk"] = _full_disk
+    PLAY_FAULTS["a full disk of records"] = _full_records
+
+
+@contextmanager
+def disk_of_records(world: World) -> Iterator[None]:
+    """The controller's records are on a disk of their own, which a fault can fill."""
+    if os.geteuid():
+        yield
+        return
+    world.records.mkdir(mode=0o700, parents=True)
+    _mount(world.records, RECORDS_DISK)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(world.records)], check=True)
 
 
 def disturbed_environment(world: World) -> dict[str, str]:
@@ -89,11 +113,17 @@ def disturbed_environment(world: World) -> dict[str, str]:
 
 
 def put_right(world: World) -> None:
-    """Nodes are up, and their disks have room again."""
+    """Nodes are up, and all disks have room again."""
+    (world.records / FILLER).unlink(missing_ok=True)
     for node in sandbox_nodes.up(world.sandbox, 2):
         folder = node.scratch / "soak"
         while folder.is_mount():
             subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def _mount(folder: Path, size: str) -> None:
+    options = f"size={size},mode=700"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", str(folder)], check=True)
 
 
 def clock_file(world: World) -> Path:

@@ -22,6 +22,8 @@ TURN_SECONDS = 600.0
 SETTLE_SECONDS = 30.0  # for what ends with a connection or a run
 # A server may learn something on its first turns; after those it must stay as it is
 LEARNING_TURNS = 6
+# Of a disturbed command: done, failed, unreachable, nothing could be written, interrupted
+ENDINGS = (0, 2, 4, 8, 130)
 MORE_FILES, MORE_THREADS, MORE_MIB = 24, 24, 150
 
 
@@ -32,6 +34,9 @@ class Ended:
     code: int
     out: str
     err: str
+
+    def shown(self) -> str:
+        return f"{self.code}: {(self.out + self.err)[-1500:]}"
 
     def recap(self) -> dict[str, dict[str, int]]:
         return dict(json.loads(self.out)["recap"])
@@ -48,10 +53,15 @@ class World:
     rng: random.Random
     sizes: dict[int, tuple[int, int, float]] = field(default_factory=dict)
     turns: int = 0
+    loss: float | None = None  # of the training run that nothing disturbed
 
     @property
     def state(self) -> Path:
         return self.folder / "state"
+
+    @property
+    def records(self) -> Path:
+        return self.state / "runs"
 
     @property
     def sandbox(self) -> Path:
