@@ -2,7 +2,8 @@
 
 Each host is an address with a port, a host key all share, and a folder. A login with the fleet's
 key may run commands: a Python agent is forked (fork_server.py), anything else is given to
-`/bin/sh`, and connections to other ports are forwarded, so that any host can be a jump host.
+`/bin/sh`, files go through OpenSSH's sftp-server, and connections to other ports are forwarded, so
+that any host can be a jump host.
 It runs in a virtual environment of its own, with asyncssh, which the product does not need.
 """
 
@@ -29,6 +30,7 @@ from benchmarks.fleet.forks import Forks
 from benchmarks.fleet.link import LinkedProtocol, LinkSettings
 
 READ_BYTES = 1 << 16
+SFTP_SERVER = Path("/usr/lib/openssh/sftp-server")  # where Debian has it
 BEFORE = re.compile(r"echo (\S+); exec \S+ -IS -c ")
 
 
@@ -49,6 +51,11 @@ class Session(asyncssh.SSHServerSession):
     def exec_requested(self, command: str) -> bool:
         self._command = command
         return True
+
+    def subsystem_requested(self, subsystem: str) -> bool:
+        """Files, as sshd serves them: by OpenSSH's own program."""
+        self._command = f"exec {SFTP_SERVER}"
+        return subsystem == "sftp" and SFTP_SERVER.exists()
 
     def session_started(self) -> None:
         self._ours, theirs = socket.socketpair()
