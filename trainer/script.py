@@ -14,6 +14,8 @@ import string
 import sys
 from pathlib import Path
 
+# Ranks of a script may meet elsewhere, or not at all
+MEETING_SECONDS = 1.0
 _REPLACED = ("RUN_DIR", "CHECKPOINT_DIR", "DATA_DIR")  # in arguments
 
 
@@ -24,7 +26,7 @@ def main(words: list[str]) -> int:
     if os.environ.get("TRAINER_GATE"):
         from trainer.netcheck.in_rank import check_network
 
-        code = check_network()
+        code = check_network(MEETING_SECONDS)
         if code or os.environ.get("TRAINER_GATE_ALONE"):
             return code
     os.makedirs(os.environ["CHECKPOINT_DIR"], exist_ok=True)

@@ -85,7 +85,9 @@ class DecisionServer:
             pass  # the rank retries
 
 
-def ask(address: str, port: int, rank: int, seconds: float) -> str:
+def ask(
+    address: str, port: int, rank: int, seconds: float, retry_seconds: float = RETRY_SECONDS
+) -> str:
     """Rank 0's decision; "" when it does not answer in time."""
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
@@ -98,7 +100,7 @@ def ask(address: str, port: int, rank: int, seconds: float) -> str:
                 return decision.decode(errors="replace")
         except OSError:
             pass  # not listening yet
-        time.sleep(RETRY_SECONDS)
+        time.sleep(retry_seconds)
     return ""
 
 

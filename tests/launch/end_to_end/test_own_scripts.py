@@ -103,6 +103,15 @@ def test_a_script_for_the_hugging_face_trainer_runs_as_it_is(site: Site, project
     assert state["checkpoint_bytes"]["checkpoint-6"] > 1000
 
 
+def test_ranks_of_a_script_need_not_meet_and_may_end_at_once(site: Site, tmp_path: Path) -> None:
+    script = tmp_path / "apart.py"
+    script.write_text("import os; print('rank', os.environ['RANK'], 'alone', flush=True)\n")
+    ended = _launch(site, script, "apart", "--launcher", "direct")
+    assert ended.code == 0, ended.text
+    logs = site.invoke("train.logs", "--name", "apart", "--all").out
+    assert "rank 0 alone" in logs and "rank 1 alone" in logs
+
+
 def test_a_script_for_deepspeed_gets_its_own_flags_from_a_profile(
     site: Site, project: Path
 ) -> None:
