@@ -82,10 +82,11 @@ def started(
     """A running program: a Spawned, or a Popen where more is asked than the former can do; `feeds`
     gives it a pipe to read from."""
     # A program is looked for in this process's PATH
-    if cwd is None and umask == -1 and "PATH" not in (env or {}):
+    if umask == -1 and "PATH" not in (env or {}):
         try:
-            return Spawned(command, {**os.environ, **env} if env else None, feeds)
-        except (NotImplementedError, AttributeError, _NoList):
+            with _Inside(cwd):
+                return Spawned(command, {**os.environ, **env} if env else None, feeds)
+        except (NotImplementedError, AttributeError, _NotHere):
             pass  # a system that cannot start a session this way
     import subprocess
 
@@ -101,8 +102,34 @@ def started(
     )
 
 
-class _NoList(Exception):
-    """The system does not tell which files a process has open."""
+class _NotHere(Exception):
+    """This process cannot do what a program needs at its start."""
+
+
+class _Inside:
+    """This process is in the program's folder while it starts it; no other thread of an agent uses
+    the current folder."""
+
+    def __init__(self, cwd: Optional[str]) -> None:
+        self._cwd, self._back = cwd, -1
+
+    def __enter__(self) -> None:
+        if self._cwd is None:
+            return
+        try:
+            self._back = os.open(".", os.O_RDONLY)
+        except OSError:
+            raise _NotHere from None
+        try:
+            os.chdir(self._cwd)
+        except BaseException:
+            os.close(self._back)
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        if self._cwd is not None:
+            os.fchdir(self._back)
+            os.close(self._back)
 
 
 def _inheritable() -> list[int]:
@@ -110,7 +137,7 @@ def _inheritable() -> list[int]:
     try:
         names = os.listdir("/dev/fd")
     except OSError:
-        raise _NoList from None
+        raise _NotHere from None
     return [fd for fd in map(int, names) if fd > 2 and _is_inherited(fd)]
 
 

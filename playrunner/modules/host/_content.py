@@ -145,6 +145,29 @@ def _new_sha1(size: int) -> Any:
     return hashlib.sha1(usedforsecurity=False)
 
 
+def md5_of(data: bytes) -> str:
+    """ValueError where the system forbids it, which only OpenSSL knows."""
+    if len(data) <= TEXT_LIMIT and not _forbids_md5():
+        try:
+            from _md5 import md5  # type: ignore[import-not-found,unused-ignore]
+
+            text: str = md5(data).hexdigest()
+            return text
+        except ImportError:
+            pass
+    import hashlib
+
+    return hashlib.md5(data).hexdigest()
+
+
+def _forbids_md5() -> bool:
+    try:
+        with open("/proc/sys/crypto/fips_enabled", "rb") as file:
+            return file.read(1) == b"1"
+    except OSError:
+        return False
+
+
 def text_of(data: bytes) -> Optional[str]:
     """The content as text for a state, or None when it is binary or too long to keep."""
     if len(data) > TEXT_LIMIT or b"\0" in data:

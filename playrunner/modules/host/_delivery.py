@@ -9,7 +9,15 @@ from __future__ import annotations
 import os
 
 from playrunner.hostside.module import Failed
-from playrunner.modules.host._content import TEXT_LIMIT, Source, backup_of, chunks_of, sha1_of
+from playrunner.modules.host._content import (
+    TEXT_LIMIT,
+    Source,
+    backup_of,
+    chunks_of,
+    md5_of,
+    read_bytes,
+    sha1_of,
+)
 from playrunner.modules.host._large_files import LargeFile, is_large
 from playrunner.modules.host._paths import (
     apply_change,
@@ -161,12 +169,9 @@ def entry_of(name: str, data: bytes) -> Entry:
 def _md5_of(path: str) -> Optional[str]:
     """The sum that ansible-core returns of what it wrote; None of large files, and where the system
     forbids it."""
-    import hashlib
-
     try:
         if os.path.getsize(path) > MOST_SUMMED:
             return None
-        with open(path, "rb") as file:
-            return hashlib.md5(file.read()).hexdigest()
-    except (OSError, ValueError):
+        return md5_of(read_bytes(path))
+    except (Failed, OSError, ValueError):
         return None

@@ -155,7 +155,7 @@ def disks() -> dict[str, Any]:
         )
         devices[name] = {
             "virtual": 1
-            if "/virtual/" in os.path.realpath(base) or not os.path.exists(f"{base}/device/model")
+            if "/virtual/" in _link_of(base) or not os.path.exists(f"{base}/device/model")
             else 0,
             "vendor": text_of(f"{base}/device/vendor") or None,
             "model": text_of(f"{base}/device/model") or None,
@@ -250,6 +250,15 @@ def _chosen(path: str) -> str:
 def _number(path: str) -> int:
     text = text_of(path)
     return int(text) if text.isdigit() else 0
+
+
+def _link_of(path: str) -> str:
+    """Where a link of the kernel's points; resolving each part of it would be ten times the
+    calls."""
+    try:
+        return os.readlink(path)
+    except OSError:
+        return path
 
 
 def _folder(path: str) -> list[str]:

@@ -257,11 +257,13 @@ def text_of(path: str) -> str:
 
 def _full_name(name: str) -> str:
     """The host's whole name, as far as the resolver tells it in time."""
-    # What socket itself is made of; importing that would cost more than all other facts
+    # What socket and threading are made of; importing those would cost more than all other facts
     import _socket
-    import threading
+    import _thread
 
     names = [name]
+    answered = _thread.allocate_lock()
+    answered.acquire()
 
     def ask() -> None:
         try:
@@ -274,10 +276,11 @@ def _full_name(name: str) -> str:
             )
         except OSError:
             pass
+        finally:
+            answered.release()
 
-    asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
-    asking.join(NAME_LOOKUP_SECONDS)
+    _thread.start_new_thread(ask, ())
+    answered.acquire(timeout=NAME_LOOKUP_SECONDS)
     return names[-1]
 
 
