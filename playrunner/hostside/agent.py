@@ -23,6 +23,9 @@ except ImportError:  # another Python than CPython
     from queue import SimpleQueue
 
 PIECE_BYTES = 1 << 20  # of a large file that are held at a time
+# Answers to short steps travel together while more steps are here: each message wakes two threads
+# of the controller and one of sshd, which costs more than the step
+TOGETHER_SECONDS, TOGETHER_BYTES = 0.02, 1 << 16
 
 _scan: Any  # (text, where) -> (value, end)
 _chunks: Any  # (value, level) -> the pieces of its text
@@ -75,6 +78,10 @@ class Wire:
         self.limits = Limits()
         self.lock = _thread.allocate_lock()  # one frame at a time goes out
         self.step: Optional[int] = None  # the request that is being worked on
+        self.held = bytearray()  # answers that wait for more
+        self.holds, self.is_awaited = _thread.allocate_lock(), False
+        self.holds.acquire()  # released where something is held; is_awaited until it was sent
+        self.at_once = False  # the answer to the current request is not held
         self.frames: Any = SimpleQueue()
         self.blobs: dict[str, bytes] = {}
         self.arrived: Any = SimpleQueue()  # an entry for each blob
@@ -100,6 +107,12 @@ class Wire:
                 frame["bytes"] = body
                 self.frames.put(frame)
 
+    def next_frame(self) -> dict[str, Any]:
+        if self.held and self.frames.empty():
+            with self.lock:
+                self._write()
+        return self.frames.get()  # type: ignore[no-any-return]
+
     def _pass_on(self, step: int, left: int) -> None:
         """Give a large file piece by piece to its step, which may have ended meanwhile."""
         while left:
@@ -119,24 +132,49 @@ class Wire:
 
     def send(self, frame: dict[str, Any]) -> None:
         with self.lock:
-            self._write(encoded(frame).encode())
+            self._write(encoded(frame).encode() + b"\n")
 
     def finish(self, line: bytes, body: bytes) -> None:
-        """Send the answer to the current request; no heartbeat follows it."""
+        """Send the answer to the current request, or hold it for a moment; no heartbeat follows
+        it."""
         with self.lock:
             self.step = None
-            self._write(line, body)
+            if self.at_once or self.frames.empty() or len(body) > TOGETHER_BYTES:
+                self._write(line + b"\n", body)
+            else:
+                self.held += line + b"\n" + body
+                if len(self.held) > TOGETHER_BYTES:
+                    self._write()
+                elif not self.is_awaited:
+                    self.is_awaited = True
+                    self.holds.release()
+            self.at_once = False
+
+    def hold_nothing(self) -> None:
+        """The current step may take long, or end this process: send what is held, and then its
+        answer at once."""
+        with self.lock:
+            self.at_once = True
+            if self.held:
+                self._write()
 
     def beat_forever(self) -> None:
-        """Send heartbeats while a step runs."""
+        """Send what is held after a moment, and heartbeats while a step runs."""
         while True:
-            time.sleep(self.limits.beat)
+            if self.holds.acquire(timeout=self.limits.beat):
+                time.sleep(TOGETHER_SECONDS)
+                with self.lock:
+                    self.is_awaited = False
+                    self._write()
+                continue
             with self.lock:
                 if self.step is not None:
-                    self._write(encoded({"id": self.step, "alive": True}).encode())
+                    self._write(encoded({"id": self.step, "alive": True}).encode() + b"\n")
 
-    def _write(self, line: bytes, body: bytes = b"") -> None:
-        for data in (line + b"\n", body):
+    def _write(self, *frames: bytes) -> None:
+        """Write what is held, and then this."""
+        held, self.held = bytes(self.held), bytearray()
+        for data in (held, *frames):
             view = memoryview(data)
             while view:
                 view = view[os.write(self.out, view) :]
@@ -166,7 +204,7 @@ class Agent:
 
     def serve(self) -> NoReturn:
         while True:
-            frame = self.wire.frames.get()
+            frame = self.wire.next_frame()
             if frame["op"] == "limits":
                 self.wire.limits.__dict__.update(frame)
                 _thread.start_new_thread(self.wire.beat_forever, ())
@@ -183,6 +221,7 @@ class Agent:
             return
         from playrunner.hostside.answer import sendable
         from playrunner.hostside.host_context import HostContext
+        from playrunner.hostside.request import result_of
         from playrunner.hostside.step_settings import Environment
 
         self.wire.step = request["id"]
@@ -192,9 +231,9 @@ class Agent:
             if request.get("async"):
                 from playrunner.hostside.async_job import start_async
 
-                result = start_async(request, ctx, _run)
+                result = start_async(request, ctx, result_of)
             else:
-                result = _run(request, ctx)
+                result = result_of(request, ctx)
         if ctx.warnings:
             result["warnings"] = ctx.warnings
         answer = {
@@ -216,31 +255,6 @@ class Agent:
 
     def _fence(self, group: int) -> None:
         self.halted_epoch = max(self.halted_epoch, self.failed_groups.pop(group, -1))
-
-
-def _run(request: dict[str, Any], ctx: Any) -> dict[str, Any]:
-    from playrunner.hostside.module import Failed
-    from playrunner.hostside.perform import perform, restore
-    from playrunner.hostside.step_settings import Timeout
-
-    module = getattr(sys.modules[request["module"]], request["class"])(**request["args"])
-    try:
-        with Timeout(request.get("timeout"), ctx.wire):
-            if "restore" in request:
-                return restore(module, request["restore"], ctx)
-            return perform(module, ctx)
-    except Failed as failure:
-        return {"failed": True, "changed": False, "msg": str(failure), **failure.values}
-    # A broad catch: an exception of a module fails this step, not the agent
-    except Exception as error:
-        import traceback
-
-        return {
-            "failed": True,
-            "changed": False,
-            "msg": _explain(error),
-            "exception": traceback.format_exc(),
-        }
 
 
 def _load_code(body: bytes, compiled_size: int, magic: str) -> None:
@@ -267,12 +281,6 @@ def _load_code(body: bytes, compiled_size: int, magic: str) -> None:
             )
         if parent in sys.modules:
             setattr(sys.modules[parent], leaf, module)
-
-
-def _explain(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    return f"{type(error).__name__}: {error}"
 
 
 def main() -> NoReturn:

@@ -111,6 +111,7 @@ class HostContext:
         what is kept.
         """
         began = time.monotonic()
+        self.wire.hold_nothing()
         process = started(
             command if isinstance(command, list) else [shell or "/bin/sh", "-c", command],
             cwd=cwd,

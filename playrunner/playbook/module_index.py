@@ -114,7 +114,7 @@ def sources(path: str) -> tuple[tuple[str, str], ...]:
 
     for name in (
         *PACKAGES,
-        "playrunner.hostside.perform",
+        "playrunner.hostside.request",
         "playrunner.hostside.host_context",
         "playrunner.hostside.answer",
         "playrunner.hostside.step_settings",
