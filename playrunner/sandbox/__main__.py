@@ -55,12 +55,12 @@ def main(arguments: list[str] | None = None) -> int:
             return 0
         if asked.verb == "env":
             return _environment(root)
-        found = _up(root, asked) if asked.verb == "up" else _status(root)
+        sandbox = _up(root, asked) if asked.verb == "up" else _status(root)
     except SandboxError as error:
         print(f"sandbox: {error}", file=sys.stderr)
         return error.exit_code
-    _show(found, as_json=asked.json, inventory=str(node_inventory.inventory_file(root)))
-    return 0 if asked.verb == "status" or found.healthy else 1
+    _show(sandbox, as_json=asked.json, inventory=str(node_inventory.inventory_file(root)))
+    return 0 if asked.verb == "status" or sandbox.healthy else 1
 
 
 def _up(root: Path, asked: argparse.Namespace) -> Found:

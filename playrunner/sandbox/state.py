@@ -145,12 +145,12 @@ def descendants(pids: Iterable[int]) -> set[int]:
 def with_environment(entries: set[str]) -> set[int]:
     """Processes started with one of these `NAME=value`, wherever they have moved since; only Linux
     can tell."""
-    wanted, found = {entry.encode() for entry in entries}, set()
+    wanted, pids = {entry.encode() for entry in entries}, set()
     for folder in _PROC.glob("[0-9]*"):
         with suppress(OSError):
             if not wanted.isdisjoint((folder / "environ").read_bytes().split(b"\0")):
-                found.add(int(folder.name))
-    return found
+                pids.add(int(folder.name))
+    return pids
 
 
 def own_line() -> set[int]:

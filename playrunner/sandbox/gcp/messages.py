@@ -48,12 +48,12 @@ class Request:
 
     def document(self) -> dict[str, Any]:
         try:
-            found = json.loads(self.body or b"{}")
+            document = json.loads(self.body or b"{}")
         except ValueError:
             raise GcpError(400, "Invalid JSON payload received.") from None
-        if not isinstance(found, dict):
+        if not isinstance(document, dict):
             raise GcpError(400, "Invalid JSON payload received. Expected an object.")
-        return found
+        return document
 
 
 @dataclass

@@ -77,12 +77,12 @@ def _fits(instance: dict[str, Any], condition: str) -> bool:
 
 def list_instances(call: Call) -> dict[str, Any]:
     every = [
-        one
+        instance
         for (project, *_), instances in call.state.nodes.items()
-        for one in instances
-        if project == call.project and one["zone"].endswith(f"/{call.location}")
+        for instance in instances
+        if project == call.project and instance["zone"].endswith(f"/{call.location}")
     ]
-    return {"kind": "compute#instanceList", "items": [_shown(one) for one in every]}
+    return {"kind": "compute#instanceList", "items": [_shown(instance) for instance in every]}
 
 
 def get_group(call: Call) -> dict[str, Any]:

@@ -76,12 +76,12 @@ class _Handler(BaseHTTPRequestHandler):
         )
 
     def _chunks(self) -> bytes:
-        found = b""
+        body = b""
         while size := int(self.rfile.readline().split(b";")[0], 16):
-            found += self.rfile.read(size)
+            body += self.rfile.read(size)
             self.rfile.readline()
         self.rfile.readline()
-        return found
+        return body
 
     def _send(self, reply: Reply) -> None:
         self.send_response(reply.status, HTTPStatus(reply.status).phrase)

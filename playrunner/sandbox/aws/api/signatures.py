@@ -156,12 +156,14 @@ def _payload_hash(claim: Claim, message: Message) -> str | None:
     if claim.seconds is not None and claim.service == "s3":
         return _UNSIGNED
     digest = hashlib.sha256(message.body).hexdigest()
-    said = message.header("x-amz-content-sha256")
-    if not said:
+    declared_hash = message.header("x-amz-content-sha256")
+    if not declared_hash:
         return digest
     # S3's clients may leave the body out of the signature, or sign it piece by piece.
-    left_out = claim.service == "s3" and (said == _UNSIGNED or said.startswith("STREAMING-"))
-    return said if left_out or said == digest else None
+    left_out = claim.service == "s3" and (
+        declared_hash == _UNSIGNED or declared_hash.startswith("STREAMING-")
+    )
+    return declared_hash if left_out or declared_hash == digest else None
 
 
 def _path(claim: Claim, path: str) -> str:

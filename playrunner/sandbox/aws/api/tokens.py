@@ -36,12 +36,12 @@ def forget(call: Call, thing: Any) -> None:
 
 
 def _mismatch(call: Call) -> AwsError:
-    said = "The client token was already used by a request with other parameters"
+    message = "The client token was already used by a request with other parameters"
     if call.service == "eks":
-        return AwsError("InvalidParameterException", said)
+        return AwsError("InvalidParameterException", message)
     return AwsError(
         "IncompatibleParameterError" if call.service == "fsx" else "IdempotentParameterMismatch",
-        said,
+        message,
     )
 
 

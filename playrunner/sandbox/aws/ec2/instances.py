@@ -103,12 +103,12 @@ def _template_data(call: Call) -> dict[str, Any]:
 def _check_offered(call: Call, kind: str, zone: str) -> None:
     zones = zones_offering(call, kind)
     if zone not in zones:
-        said = (
+        message = (
             f"Your requested instance type ({kind}) is not supported in your requested Availability"
             f" Zone ({zone})."
         )
         raise AwsError(
-            "Unsupported", f"{said} Please retry your request by choosing {', '.join(zones)}."
+            "Unsupported", f"{message} Please retry your request by choosing {', '.join(zones)}."
         )
 
 

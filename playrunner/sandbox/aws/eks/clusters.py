@@ -102,12 +102,12 @@ def _cluster_group(call: Call, name: str, vpc_id: str) -> str:
         f"kubernetes.io/cluster/{name}": "owned",
         "aws:eks:cluster-name": name,
     }
-    said = (
+    description = (
         "EKS created security group applied to ENI that is attached to EKS Control Plane master"
         " nodes"
     )
     group = ec2.create_security_group(
-        f"eks-cluster-sg-{name}-{uuid.uuid4().int % 10**9}", said, vpc_id=vpc_id, tags=tags
+        f"eks-cluster-sg-{name}-{uuid.uuid4().int % 10**9}", description, vpc_id=vpc_id, tags=tags
     )
     ec2.authorize_security_group_ingress(
         group.id, "-1", None, None, [], source_groups=[{"GroupId": group.id}], vpc_id=vpc_id

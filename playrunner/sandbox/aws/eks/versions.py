@@ -36,12 +36,14 @@ def check(version: str) -> str:
 def describe_cluster_versions(call: Call) -> dict[str, Any]:
     wanted = call.params.get("clusterVersions")
     status = call.params.get("status") or call.params.get("versionStatus")
-    found = [_described(version) for version in VERSIONS if not wanted or version in wanted]
+    versions = [_described(version) for version in VERSIONS if not wanted or version in wanted]
     if call.params.get("defaultOnly"):
-        found = [one for one in found if one["defaultVersion"]]
+        versions = [version for version in versions if version["defaultVersion"]]
     return {
         "clusterVersions": [
-            one for one in found if not status or status in (one["status"], one["versionStatus"])
+            version
+            for version in versions
+            if not status or status in (version["status"], version["versionStatus"])
         ]
     }
 

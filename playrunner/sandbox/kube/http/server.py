@@ -254,12 +254,12 @@ class Handler(BaseHTTPRequestHandler):
         os.close(self.connection.detach())  # its files would hold a socket that is merely closed
 
     def _chunks(self) -> bytes:
-        found = []
+        chunks = []
         while size := int(self.rfile.readline().split(b";")[0] or b"0", 16):
-            found.append(self.rfile.read(size))
+            chunks.append(self.rfile.read(size))
             self.rfile.readline()
         self.rfile.readline()
-        return b"".join(found)
+        return b"".join(chunks)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Silent: `/_sandbox/calls` tells."""

@@ -146,7 +146,7 @@ def _eviction(cluster: Cluster, writer: Writer, at: Route, request: Request, pod
     return Reply({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}, 201)
 
 
-def _binding(cluster: Cluster, writer: Writer, at: Route, request: Request, found: Object) -> Reply:
+def _binding(cluster: Cluster, writer: Writer, at: Route, request: Request, pod: Object) -> Reply:
     """Give a pod its node; only once."""
     if request.method != "POST":
         raise method_not_allowed()
@@ -190,7 +190,7 @@ def _binding(cluster: Cluster, writer: Writer, at: Route, request: Request, foun
     raise conflict(at.kind, at.name)
 
 
-def _token(cluster: Cluster, writer: Writer, at: Route, request: Request, found: Object) -> Reply:
+def _token(cluster: Cluster, writer: Writer, at: Route, request: Request, account: Object) -> Reply:
     """A token by which the service account is known, here or to whom it is meant for."""
     body = request.document() or {}
     spec = body.get("spec") or {}
@@ -229,11 +229,11 @@ def _finalize(cluster: Cluster, writer: Writer, at: Route, request: Request, liv
 
 
 def _ask_runtime(
-    cluster: Cluster, writer: Writer, at: Route, request: Request, found: Object
+    cluster: Cluster, writer: Writer, at: Route, request: Request, pod: Object
 ) -> Answer:
     """The pod's node, where it has a kubelet; else the pod runtime inside this process."""
-    asked = cluster.nodes.ask(found, at.subresource, request) if cluster.nodes is not None else None
-    return asked or _RUNNING[at.subresource](cluster.runtime, found, request)
+    asked = cluster.nodes.ask(pod, at.subresource, request) if cluster.nodes is not None else None
+    return asked or _RUNNING[at.subresource](cluster.runtime, pod, request)
 
 
 _RUNNING: dict[str, Callable[[PodRuntime, Pod, Request], Answer]] = {

@@ -57,8 +57,8 @@ def at_path(obj: Object, path: str) -> Any:
     return matches[0] if matches else None
 
 
-def age(one: Object) -> str:
-    return _since(one["metadata"].get("creationTimestamp", ""))
+def age(obj: Object) -> str:
+    return _since(obj["metadata"].get("creationTimestamp", ""))
 
 
 def _since(moment: str) -> str:
@@ -107,11 +107,11 @@ def _pod_status(pod: Object) -> str:
     return "Terminating" if pod["metadata"].get("deletionTimestamp") else str(reason)
 
 
-def _restarts(one: Object) -> str:
+def _restarts(pod: Object) -> str:
     return str(
         sum(
             each.get("restartCount", 0)
-            for each in one.get("status", {}).get("containerStatuses", ())
+            for each in pod.get("status", {}).get("containerStatuses", ())
         )
     )
 
@@ -120,22 +120,22 @@ def _ready_of(ready: str, total: str) -> Callable[[Object], str]:
     return lambda one: f"{one.get('status', {}).get(ready, 0)}/{one.get('spec', {}).get(total, 1)}"
 
 
-def _node_status(one: Object) -> str:
+def _node_status(node: Object) -> str:
     conditions = {
-        each["type"]: each["status"] for each in one.get("status", {}).get("conditions", ())
+        each["type"]: each["status"] for each in node.get("status", {}).get("conditions", ())
     }
     state = {"True": "Ready", "False": "NotReady"}.get(conditions.get("Ready", ""), "Unknown")
-    return state + (",SchedulingDisabled" if one.get("spec", {}).get("unschedulable") else "")
+    return state + (",SchedulingDisabled" if node.get("spec", {}).get("unschedulable") else "")
 
 
-def _roles(one: Object) -> str:
+def _roles(node: Object) -> str:
     prefix = "node-role.kubernetes.io/"
-    found = [
+    roles = [
         key.removeprefix(prefix)
-        for key in one["metadata"].get("labels") or {}
+        for key in node["metadata"].get("labels") or {}
         if key.startswith(prefix)
     ]
-    return ",".join(sorted(found)) or "<none>"
+    return ",".join(sorted(roles)) or "<none>"
 
 
 def _ports(service: Object) -> str:
@@ -152,17 +152,17 @@ def _event_object(event: Object) -> str:
     return f"{involved.get('kind', '').lower()}/{involved.get('name', '')}"
 
 
-def _job_status(one: Object) -> str:
-    for each in one.get("status", {}).get("conditions", ()):
+def _job_status(job: Object) -> str:
+    for each in job.get("status", {}).get("conditions", ()):
         if each["status"] == "True" and each["type"] in ("Complete", "Failed", "Suspended"):
             return str(each["type"])
     return "Running"
 
 
-def _addresses(one: Object) -> str:
+def _addresses(endpoints: Object) -> str:
     addresses = [
         f"{address['ip']}:{port['port']}"
-        for subset in one.get("subsets", ())
+        for subset in endpoints.get("subsets", ())
         for address in subset.get("addresses", ())
         for port in subset.get("ports", ())
     ]

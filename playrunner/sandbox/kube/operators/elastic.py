@@ -19,12 +19,12 @@ COMPONENT = "elastic-job-controller"
 DEFAULT_PORT = {"name": "elastic-port", "port": 10291}
 
 
-def read(one: Object) -> ReplicaJob:
+def read(job: Object) -> ReplicaJob:
     """Its run policy stands in the spec itself; a nested one is not known to it."""
     replicas = replicas_of(
-        one["spec"].get("replicaSpecs") or {}, ("Worker",), default_restart="Never"
+        job["spec"].get("replicaSpecs") or {}, ("Worker",), default_restart="Never"
     )
-    return ReplicaJob(one, replicas, RunPolicy.of(one["spec"]))
+    return ReplicaJob(job, replicas, RunPolicy.of(job["spec"]))
 
 
 def labels(job: ReplicaJob, replicas: Replicas, index: int) -> dict[str, str]:

@@ -107,12 +107,12 @@ def _elastic_variables(job: ReplicaJob, policy: Object) -> dict[str, Any]:
 
 
 def ports(job: ReplicaJob, replicas: Replicas) -> list[Object]:
-    found = [
-        {"name": one.get("name") or f"port-{one['containerPort']}", "port": one["containerPort"]}
-        for one in _declared(replicas)
+    service_ports = [
+        {"name": port.get("name") or f"port-{port['containerPort']}", "port": port["containerPort"]}
+        for port in _declared(replicas)
     ]
-    known = any(one["name"] == PORT_NAME for one in found)
-    return found if known else [*found, {"name": PORT_NAME, "port": DEFAULT_PORT}]
+    known = any(port["name"] == PORT_NAME for port in service_ports)
+    return service_ports if known else [*service_ports, {"name": PORT_NAME, "port": DEFAULT_PORT}]
 
 
 def succeeded(job: ReplicaJob, tallies: dict[str, Tally]) -> bool:

@@ -124,12 +124,16 @@ class BuiltinControllers:
             else:
                 self._remove(kind, dependent, "Background")
 
-    def _require_owner(self, of: tuple[str, str], one: Object) -> None:
+    def _require_owner(self, of: tuple[str, str], dependent: Object) -> None:
         """What says that it has an owner, and none of its owners is there, goes."""
-        owners = one["metadata"].get("ownerReferences") or ()
+        owners = dependent["metadata"].get("ownerReferences") or ()
         kind = next((each for each in self._kinds() if each.stored_as == of), None)
-        if owners and kind is not None and not any(self._is_there(each, one) for each in owners):
-            self._remove(kind, one, "Background")
+        if (
+            owners
+            and kind is not None
+            and not any(self._is_there(each, dependent) for each in owners)
+        ):
+            self._remove(kind, dependent, "Background")
 
     def _is_there(self, reference: Object, dependent: Object) -> bool:
         kind = self.cluster.kinds.of(reference["apiVersion"], reference["kind"])

@@ -81,10 +81,16 @@ def _baseline(spec: dict[str, Any]) -> Iterator[str]:
     shared = [name for name in ("hostNetwork", "hostPID", "hostIPC") if spec.get(name)]
     if shared:
         yield f"host namespaces ({', '.join(f'{name}=true' for name in shared)})"
-    paths = [f'"{one["name"]}"' for one in spec.get("volumes") or () if one.get("hostPath")]
+    paths = [
+        f'"{volume["name"]}"' for volume in spec.get("volumes") or () if volume.get("hostPath")
+    ]
     if paths:
         yield f"hostPath volumes (volume{'s' * (len(paths) > 1)} {', '.join(paths)})"
-    loud = [str(one["name"]) for one in _containers(spec) if _security(one).get("privileged")]
+    loud = [
+        str(container["name"])
+        for container in _containers(spec)
+        if _security(container).get("privileged")
+    ]
     if loud:
         yield f"privileged ({_named(loud)} must not set securityContext.privileged=true)"
 
@@ -93,7 +99,7 @@ def _restricted(spec: dict[str, Any]) -> Iterator[str]:
     inside = _containers(spec)
 
     def without(good: Any) -> list[str]:
-        return [str(one["name"]) for one in inside if not good(_security(one))]
+        return [str(container["name"]) for container in inside if not good(_security(container))]
 
     for bad, what, remedy in (
         (
@@ -110,9 +116,9 @@ def _restricted(spec: dict[str, Any]) -> Iterator[str]:
         if bad:
             yield f"{what} ({_named(bad)} must set {remedy})"
     other = [
-        f'"{one["name"]}"'
-        for one in spec.get("volumes") or ()
-        if not set(one) <= set(_VOLUMES) and not one.get("hostPath")
+        f'"{volume["name"]}"'
+        for volume in spec.get("volumes") or ()
+        if not set(volume) <= set(_VOLUMES) and not volume.get("hostPath")
     ]
     if other:
         yield f"restricted volume types (volume {', '.join(other)})"

@@ -96,12 +96,12 @@ class Store:
         with self.changed:
             if version < self._oldest:
                 raise expired(version, self._oldest)
-            found = []
+            events = []
             for event in reversed(self._history):
                 if event.version <= version:
                     break
-                found.append(event)
-            return found[::-1]
+                events.append(event)
+            return events[::-1]
 
     def wait_past(self, version: int, seconds: float) -> bool:
         """Until something happens after this version; says whether it did."""

@@ -84,10 +84,10 @@ def _plain(value: Any) -> Any:
     """Without directives, at any depth."""
     if isinstance(value, dict):
         return {
-            name: _plain(one)
-            for name, one in value.items()
-            if not name.startswith(_PREFIXES) and one is not None
+            name: _plain(field)
+            for name, field in value.items()
+            if not name.startswith(_PREFIXES) and field is not None
         }
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value

@@ -237,20 +237,20 @@ class Writer:
         webhooks.validate(self.cluster, kind, obj, before, options)
         return obj
 
-    def _defaulted(self, kind: Kind, one: Object) -> Object:
+    def _defaulted(self, kind: Kind, obj: Object) -> Object:
         if kind.custom:
-            completed: Object = with_defaults(one, kind.schema)
+            completed: Object = with_defaults(obj, kind.schema)
             return completed
-        fill_defaults(kind.type_name, one)
-        return one
+        fill_defaults(kind.type_name, obj)
+        return obj
 
 
-def _spec_of(kind: Kind, one: Object) -> Object:
+def _spec_of(kind: Kind, obj: Object) -> Object:
     """What counts as a new generation."""
     left_out = {"metadata", "apiVersion", "kind"} | (
         {"status"} if kind.has_status or not kind.custom else set()
     )
-    return {name: value for name, value in one.items() if name not in left_out}
+    return {name: value for name, value in obj.items() if name not in left_out}
 
 
 def _waits(kind: Kind, obj: Object) -> bool:

@@ -102,12 +102,12 @@ class View:
             del self._there[key_of(obj)]
         self._tell(before, obj)
 
-    def mark_leaving(self, one: Object) -> None:
+    def mark_leaving(self, obj: Object) -> None:
         """Something whose deletion the API accepted, before the watch says so."""
         with self._lock:
-            before = self._there.get(key_of(one))
-            if before is not None and uid_of(before) == uid_of(one) and not is_leaving(before):
-                self._there[key_of(one)] = {
+            before = self._there.get(key_of(obj))
+            if before is not None and uid_of(before) == uid_of(obj) and not is_leaving(before):
+                self._there[key_of(obj)] = {
                     **before,
                     "metadata": {**before["metadata"], "deletionTimestamp": "now"},
                 }

@@ -94,12 +94,15 @@ def names_of(context: ControllerContext, namespace: str) -> str:
         within, name = key_of(service)
         endpoints = context.see(ENDPOINTS).get(within, name) or {}
         for subset in endpoints.get("subsets") or ():
-            for one in subset.get("addresses") or ():
-                address = addresses.get((one.get("targetRef") or {}).get("uid", ""), one["ip"])
+            for endpoint in subset.get("addresses") or ():
+                address = addresses.get(
+                    (endpoint.get("targetRef") or {}).get("uid", ""), endpoint["ip"]
+                )
                 lines.append(f"{address} {_spelled(name, within, namespace)}")
-                if one.get("hostname"):
+                if endpoint.get("hostname"):
                     lines.append(
-                        f"{address} {_spelled(one['hostname'] + '.' + name, within, namespace)}"
+                        f"{address}"
+                        f" {_spelled(endpoint['hostname'] + '.' + name, within, namespace)}"
                     )
     return "".join(f"{line}\n" for line in lines)
 

@@ -116,12 +116,14 @@ def _patience(pod: Object, taint: Object) -> float | None:
     if not tolerates(pod["spec"], taint):
         return 0.0
     fitting = [
-        one
-        for one in pod["spec"].get("tolerations") or ()
-        if tolerates({"tolerations": [one]}, taint)
+        toleration
+        for toleration in pod["spec"].get("tolerations") or ()
+        if tolerates({"tolerations": [toleration]}, taint)
     ]
     limits = [
-        one["tolerationSeconds"] for one in fitting if one.get("tolerationSeconds") is not None
+        toleration["tolerationSeconds"]
+        for toleration in fitting
+        if toleration.get("tolerationSeconds") is not None
     ]
     if len(limits) < len(fitting) or not limits:
         return None

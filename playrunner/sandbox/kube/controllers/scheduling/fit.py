@@ -113,12 +113,12 @@ def volume_fits(volume: Object, node: Object) -> bool:
     )
 
 
-def _repels(one: Object, other: Object, node: Object) -> bool:
-    """Whether `one` does not want `other` beside it on a node; wider places than a node are not
+def _repels(pod: Object, other: Object, node: Object) -> bool:
+    """Whether `pod` does not want `other` beside it on a node; wider places than a node are not
     looked at."""
-    affinity = (one["spec"].get("affinity") or {}).get("podAntiAffinity") or {}
+    affinity = (pod["spec"].get("affinity") or {}).get("podAntiAffinity") or {}
     for term in affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
-        namespaces = term.get("namespaces") or [one["metadata"]["namespace"]]
+        namespaces = term.get("namespaces") or [pod["metadata"]["namespace"]]
         same = other["metadata"]["namespace"] in namespaces and by_selector(
             term.get("labelSelector")
         )(other)

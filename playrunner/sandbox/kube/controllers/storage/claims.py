@@ -93,12 +93,14 @@ class ClaimController(Controller):
         if self._waits_for_pod(claim):
             return None
         volumes = [
-            one
-            for one in self.context.see(VOLUMES).all()
-            if not is_leaving(one) and fits(claim, one)
+            volume
+            for volume in self.context.see(VOLUMES).all()
+            if not is_leaving(volume) and fits(claim, volume)
         ]
         return min(
-            volumes, key=lambda one: value_of(one["spec"]["capacity"]["storage"]), default=None
+            volumes,
+            key=lambda volume: value_of(volume["spec"]["capacity"]["storage"]),
+            default=None,
         )
 
     def _bind(self, claim: Object, volume: Object) -> float | None:

@@ -123,12 +123,12 @@ def availability(pods: list[Object], least_seconds: int) -> tuple[int, float | N
 
 
 def _ready_since(pod: Object) -> str:
-    found = [
-        one.get("lastTransitionTime")
-        for one in pod["status"]["conditions"]
-        if one["type"] == "Ready"
+    moments = [
+        condition.get("lastTransitionTime")
+        for condition in pod["status"]["conditions"]
+        if condition["type"] == "Ready"
     ]
-    return str(found[0] or now())
+    return str(moments[0] or now())
 
 
 def _worth(pod: Object) -> tuple[bool, bool, bool]:

@@ -90,7 +90,7 @@ def _marks(job_set: Object, replicated: Object, index: int, restarts: int) -> di
     every = replicated_jobs(job_set)
     before = every[: every.index(replicated)]
     group = replicated.get("groupName") or "default"
-    mates = [one for one in every if (one.get("groupName") or "default") == group]
+    mates = [mate for mate in every if (mate.get("groupName") or "default") == group]
     meta = job_set["metadata"]
     key = f"{meta['namespace']}/{job_name(job_set, replicated, index)}"
     marks: dict[str, Any] = {
@@ -105,7 +105,7 @@ def _marks(job_set: Object, replicated: Object, index: int, restarts: int) -> di
         "job-global-index": sum(map(replicas, before)) + index,
         "group-name": group,
         "group-replicas": sum(map(replicas, mates)),
-        "job-group-index": sum(replicas(one) for one in before if one in mates) + index,
+        "job-group-index": sum(replicas(mate) for mate in before if mate in mates) + index,
     }
     return {f"{PREFIX}/{name}": str(value) for name, value in marks.items()}
 

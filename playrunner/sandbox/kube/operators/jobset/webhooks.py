@@ -83,9 +83,9 @@ def _changed(before: Object, after: Object) -> str:
 
 def _closed(replicated: Object) -> Object:
     """Without what may change."""
-    one: dict[str, Any] = copy.deepcopy(replicated)
-    template = (one["template"].get("spec") or {}).get("template") or {}
+    immutable_part: dict[str, Any] = copy.deepcopy(replicated)
+    template = (immutable_part["template"].get("spec") or {}).get("template") or {}
     for part, fields in _OPEN:
         for name in fields:
             (template.get(part) or {}).pop(name, None)
-    return one
+    return immutable_part

@@ -71,13 +71,13 @@ class KueueController(Controller):
 
     def _jobs(self) -> list[tuple[Resource, Object]]:
         """The oldest first: whoever came first is admitted first."""
-        found = [
+        jobs = [
             (resource, {**job, "kind": resource.kind})
             for resource in MANAGED
             for job in self.context.see(resource).all()
             if QUEUE in labels_of(job) and not is_leaving(job)
         ]
-        return sorted(found, key=lambda pair: str(pair[1]["metadata"]["creationTimestamp"]))
+        return sorted(jobs, key=lambda pair: str(pair[1]["metadata"]["creationTimestamp"]))
 
     def _declare(self, resource: Resource, job: Object) -> None:
         groups = self._groups(job)
@@ -169,10 +169,10 @@ class KueueController(Controller):
         self._say_of(WORKLOADS, workload, kind, status, reason, message)
 
     def _say_of(
-        self, resource: Resource, one: Object, kind: str, status: str, reason: str, message: str
+        self, resource: Resource, obj: Object, kind: str, status: str, reason: str, message: str
     ) -> None:
-        said = (one.get("status") or {}).get("conditions") or ()
-        kept = [each for each in said if each.get("type") != kind]
+        conditions = (obj.get("status") or {}).get("conditions") or ()
+        kept = [each for each in conditions if each.get("type") != kind]
         new = {
             "type": kind,
             "status": status,
@@ -180,7 +180,7 @@ class KueueController(Controller):
             "message": message,
             "lastTransitionTime": now(),
         }
-        self.context.patch_status(resource, one, {"conditions": [*kept, new]})
+        self.context.patch_status(resource, obj, {"conditions": [*kept, new]})
 
 
 def _is_suspended(job: Object) -> bool:
@@ -198,8 +198,8 @@ def _is_over(job: Object) -> bool:
     return any(condition(job, kind) == "True" for kind in _ENDS)
 
 
-def _message(one: Object, kind: str) -> str:
-    for each in (one.get("status") or {}).get("conditions") or ():
+def _message(obj: Object, kind: str) -> str:
+    for each in (obj.get("status") or {}).get("conditions") or ():
         if each.get("type") == kind:
             return str(each.get("message") or "")
     return ""

@@ -51,13 +51,13 @@ def asked_by(groups: Iterable[tuple[str, int, Object]]) -> Amounts:
 
 def given_by(queue: Object) -> dict[str, Decimal]:
     """What a ClusterQueue may give in all."""
-    found: dict[str, Decimal] = {}
+    quotas: dict[str, Decimal] = {}
     for group in queue["spec"].get("resourceGroups") or ():
         for flavor in group.get("flavors") or ():
-            for one in flavor.get("resources") or ():
-                amount = value_of(one["nominalQuota"])
-                found[one["name"]] = found.get(one["name"], Decimal(0)) + amount
-    return found
+            for resource in flavor.get("resources") or ():
+                amount = value_of(resource["nominalQuota"])
+                quotas[resource["name"]] = quotas.get(resource["name"], Decimal(0)) + amount
+    return quotas
 
 
 def why_not(asked: Amounts, held: Amounts, queue: Object, group: str) -> str:

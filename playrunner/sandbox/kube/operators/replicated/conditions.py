@@ -34,12 +34,15 @@ def with_condition(
         "lastUpdateTime": stamp(now), "lastTransitionTime": since,
     }  # fmt: skip
     kept = [
-        one
-        for one in conditions
-        if one["type"] != kind and one["type"] not in _EXCLUDE.get(kind, ())
+        condition
+        for condition in conditions
+        if condition["type"] != kind and condition["type"] not in _EXCLUDE.get(kind, ())
     ]
     if kind in (*_ENDS, "Suspended") and holds:
-        kept = [_no_longer(one, now) if one["type"] == "Running" else one for one in kept]
+        kept = [
+            _no_longer(condition, now) if condition["type"] == "Running" else condition
+            for condition in kept
+        ]
     return [*kept, newest]
 
 

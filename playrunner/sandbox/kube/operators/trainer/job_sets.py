@@ -39,23 +39,23 @@ def job_set_of(train_job: Object, runtime: Object) -> Object:
 
 def _fill(job: Object, train_job: Object, runtime: Object) -> None:
     """What the TrainJob says of its trainer wins over the runtime."""
-    said = train_job["spec"].get("trainer") or {}
+    trainer = train_job["spec"].get("trainer") or {}
     policy = runtime["spec"].get("mlPolicy") or {}
-    nodes = int(said.get("numNodes") or policy.get("numNodes") or 1)
+    nodes = int(trainer.get("numNodes") or policy.get("numNodes") or 1)
     job["parallelism"] = job["completions"] = nodes
     containers = ((job.get("template") or {}).get("spec") or {}).get("containers") or ()
     for container in containers:
         if container.get("name") != CONTAINER:
             continue
         for name in ("image", "command", "args"):
-            if said.get(name):
-                container[name] = said[name]
-        if said.get("env"):
-            own = {each["name"] for each in said["env"]}
+            if trainer.get(name):
+                container[name] = trainer[name]
+        if trainer.get("env"):
+            own = {each["name"] for each in trainer["env"]}
             kept = [each for each in container.get("env") or () if each["name"] not in own]
-            container["env"] = [*kept, *said["env"]]
-        if said.get("resourcesPerNode"):
-            container["resources"] = said["resourcesPerNode"]
+            container["env"] = [*kept, *trainer["env"]]
+        if trainer.get("resourcesPerNode"):
+            container["resources"] = trainer["resourcesPerNode"]
 
 
 def status_of(train_job: Object, job_set: Object | None, moment: str) -> Object:

@@ -20,14 +20,14 @@ def complete_train_job(context: ControllerContext, request: ReviewRequest) -> Re
 
 
 def judge_train_job(context: ControllerContext, request: ReviewRequest) -> ReviewAnswer:
-    one = request.object
-    if request.operation == "UPDATE" and one["spec"].get("runtimeRef") != request.before[
+    train_job = request.object
+    if request.operation == "UPDATE" and train_job["spec"].get("runtimeRef") != request.before[
         "spec"
     ].get("runtimeRef"):
         return ReviewAnswer("spec.runtimeRef: Invalid value: field is immutable", code=422)
-    if request.operation == "CREATE" and runtime_of(context, one) is None:
-        kind = str(one["spec"]["runtimeRef"].get("kind") or CLUSTER_RUNTIMES.kind)
-        name = one["spec"]["runtimeRef"]["name"]
+    if request.operation == "CREATE" and runtime_of(context, train_job) is None:
+        kind = str(train_job["spec"]["runtimeRef"].get("kind") or CLUSTER_RUNTIMES.kind)
+        name = train_job["spec"]["runtimeRef"]["name"]
         return ReviewAnswer(
             f'spec.runtimeRef: Invalid value: {kind} "{name}" not found: specified'
             f" {kind[0].lower()}{kind[1:]} must be created before the TrainJob is created",

@@ -57,12 +57,12 @@ class VolcanoScheduler(Scheduler):
         group = self.context.see(POD_GROUPS).get(*key)
         if group is None or is_leaving(group) or not VOLCANO_SCHEDULER.acts(self.context):
             return None
-        pods = [one for one in self.context.see(PODS).all(key[0]) if group_of(one) == key[1]]
+        pods = [pod for pod in self.context.see(PODS).all(key[0]) if group_of(pod) == key[1]]
         refused = self._not_let_in(group) if queues.phase_of(group) == "Pending" else ""
         why_not = (
             gang.unschedulable(group, pods, len(pods)) if refused else self._place(group, pods)
         )
-        pods = [one for one in self.context.see(PODS).all(key[0]) if group_of(one) == key[1]]
+        pods = [pod for pod in self.context.see(PODS).all(key[0]) if group_of(pod) == key[1]]
         phase = gang.phase_after(group, pods, admitted=not refused)
         session = VOLCANO_SCHEDULER.incarnation(self.context)
         status = gang.status_of(group, pods, phase, why_not, session, datetime.now(UTC))

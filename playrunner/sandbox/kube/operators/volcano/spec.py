@@ -95,11 +95,11 @@ class VolcanoJob:
         return f"{self.name}-{task.name}-{index}"
 
 
-def read(one: Object) -> VolcanoJob:
-    spec = one["spec"]
+def read(job: Object) -> VolcanoJob:
+    spec = job["spec"]
     tasks = tuple(_task(written, number) for number, written in enumerate(spec.get("tasks") or ()))
     return VolcanoJob(
-        object=one,
+        object=job,
         tasks=tasks,
         policies=tuple(Policy.of(each) for each in spec.get("policies") or ()),
         least=int(spec.get("minAvailable") or sum(each.least for each in tasks)),

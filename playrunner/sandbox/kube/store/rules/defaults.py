@@ -11,11 +11,11 @@ from playrunner.sandbox.kube.store.rules.pod_defaults import pod_requests, pod_s
 Object = dict[str, Any]
 
 
-def fill_defaults(kind: str, one: Object) -> None:
+def fill_defaults(kind: str, obj: Object) -> None:
     """In place; a kind that has none is left alone."""
     filler = _FILLERS.get(kind)
     if filler is not None:
-        filler(one)
+        filler(obj)
 
 
 def new_status(kind: str) -> Object:
@@ -43,14 +43,14 @@ def new_status(kind: str) -> Object:
     return dict.fromkeys(counts.get(kind, ()), 0)
 
 
-def _pod(one: Object) -> None:
-    spec = one.setdefault("spec", {})
+def _pod(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
     pod_spec(spec)
     pod_requests(spec)
 
 
-def _deployment(one: Object) -> None:
-    spec = _with_template(one)
+def _deployment(obj: Object) -> None:
+    spec = _with_template(obj)
     _fill(spec, replicas=1, revisionHistoryLimit=10, progressDeadlineSeconds=600)
     strategy = _part(spec, "strategy")
     _fill(strategy, type="RollingUpdate")
@@ -58,8 +58,8 @@ def _deployment(one: Object) -> None:
         _fill(_part(strategy, "rollingUpdate"), maxUnavailable="25%", maxSurge="25%")
 
 
-def _daemon_set(one: Object) -> None:
-    spec = _with_template(one)
+def _daemon_set(obj: Object) -> None:
+    spec = _with_template(obj)
     _fill(spec, revisionHistoryLimit=10)
     strategy = _part(spec, "updateStrategy")
     _fill(strategy, type="RollingUpdate")
@@ -67,8 +67,8 @@ def _daemon_set(one: Object) -> None:
         _fill(_part(strategy, "rollingUpdate"), maxUnavailable=1, maxSurge=0)
 
 
-def _stateful_set(one: Object) -> None:
-    spec = _with_template(one)
+def _stateful_set(obj: Object) -> None:
+    spec = _with_template(obj)
     _fill(spec, replicas=1, revisionHistoryLimit=10, podManagementPolicy="OrderedReady")
     _fill(
         _part(spec, "persistentVolumeClaimRetentionPolicy"),
@@ -85,12 +85,12 @@ def _stateful_set(one: Object) -> None:
         _fill(_part(claim, "status"), phase="Pending")
 
 
-def _replica_set(one: Object) -> None:
-    _fill(_with_template(one), replicas=1)
+def _replica_set(obj: Object) -> None:
+    _fill(_with_template(obj), replicas=1)
 
 
-def _job(one: Object) -> None:
-    spec = one.setdefault("spec", {})
+def _job(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
     _job_spec(spec)
 
 
@@ -106,8 +106,8 @@ def _job_spec(spec: Object) -> None:
             spec["template"]["spec"]["restartPolicy"] = "Always"
 
 
-def _cron_job(one: Object) -> None:
-    spec = one.setdefault("spec", {})
+def _cron_job(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
     _fill(
         spec,
         concurrencyPolicy="Allow",
@@ -120,8 +120,8 @@ def _cron_job(one: Object) -> None:
         pod_spec(_part(template, "spec"))
 
 
-def _service(one: Object) -> None:
-    spec = one.setdefault("spec", {})
+def _service(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
     _fill(spec, type="ClusterIP", sessionAffinity="None")
     for port in spec.get("ports", ()):
         _fill(port, protocol="TCP")
@@ -136,12 +136,12 @@ def _service(one: Object) -> None:
         _fill(spec, allocateLoadBalancerNodePorts=True)
 
 
-def _secret(one: Object) -> None:
-    _fill(one, type="Opaque")
-    plain = one.pop("stringData", None)
+def _secret(obj: Object) -> None:
+    _fill(obj, type="Opaque")
+    plain = obj.pop("stringData", None)
     if plain:
         encoded = {name: base64.b64encode(text.encode()).decode() for name, text in plain.items()}
-        one["data"] = {**one.get("data", {}), **encoded}
+        obj["data"] = {**obj.get("data", {}), **encoded}
 
 
 def _namespace(namespace: Object) -> None:
@@ -154,22 +154,22 @@ def _namespace(namespace: Object) -> None:
         }
 
 
-def _claim(one: Object) -> None:
-    _fill(_part(one, "spec"), volumeMode="Filesystem")
-    _fill(_part(one, "status"), phase="Pending")
+def _claim(obj: Object) -> None:
+    _fill(_part(obj, "spec"), volumeMode="Filesystem")
+    _fill(_part(obj, "status"), phase="Pending")
 
 
-def _volume(one: Object) -> None:
-    _fill(_part(one, "spec"), persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
-    _fill(_part(one, "status"), phase="Pending")
+def _volume(obj: Object) -> None:
+    _fill(_part(obj, "spec"), persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
+    _fill(_part(obj, "status"), phase="Pending")
 
 
-def _storage_class(one: Object) -> None:
-    _fill(one, reclaimPolicy="Delete", volumeBindingMode="Immediate")
+def _storage_class(obj: Object) -> None:
+    _fill(obj, reclaimPolicy="Delete", volumeBindingMode="Immediate")
 
 
-def _csi_driver(one: Object) -> None:
-    spec = _part(one, "spec")
+def _csi_driver(obj: Object) -> None:
+    spec = _part(obj, "spec")
     _fill(
         spec,
         attachRequired=True,
@@ -182,10 +182,10 @@ def _csi_driver(one: Object) -> None:
     )
 
 
-def _binding(one: Object) -> None:
-    if isinstance(one.get("roleRef"), dict):
-        _fill(one["roleRef"], apiGroup="rbac.authorization.k8s.io")
-    for subject in one.get("subjects", ()):
+def _binding(obj: Object) -> None:
+    if isinstance(obj.get("roleRef"), dict):
+        _fill(obj["roleRef"], apiGroup="rbac.authorization.k8s.io")
+    for subject in obj.get("subjects", ()):
         if subject.get("kind") in ("User", "Group"):
             _fill(subject, apiGroup="rbac.authorization.k8s.io")
 
@@ -209,30 +209,30 @@ def _webhooks(configuration: Object) -> None:
             _fill(service, port=443)
 
 
-def _definition(one: Object) -> None:
-    spec = _part(one, "spec")
+def _definition(obj: Object) -> None:
+    spec = _part(obj, "spec")
     names = _part(spec, "names")
     kind = str(names.get("kind", ""))
     _fill(names, singular=kind.lower(), listKind=f"{kind}List")
     _fill(_part(spec, "conversion"), strategy="None")
 
 
-def _endpoints(one: Object) -> None:
-    for subset in one.get("subsets", ()):
+def _endpoints(obj: Object) -> None:
+    for subset in obj.get("subsets", ()):
         for port in subset.get("ports", ()):
             _fill(port, protocol="TCP")
 
 
-def _network_policy(one: Object) -> None:
-    spec = _part(one, "spec")
+def _network_policy(obj: Object) -> None:
+    spec = _part(obj, "spec")
     _fill(spec, policyTypes=["Ingress", "Egress"] if spec.get("egress") else ["Ingress"])
     for rule in [*spec.get("ingress", ()), *spec.get("egress", ())]:
         for port in rule.get("ports", ()):
             _fill(port, protocol="TCP")
 
 
-def _with_template(one: Object) -> Object:
-    spec: Object = one.setdefault("spec", {})
+def _with_template(obj: Object) -> Object:
+    spec: Object = obj.setdefault("spec", {})
     if isinstance(spec.get("template"), dict):
         pod_spec(_part(spec["template"], "spec"))
     return spec

@@ -117,12 +117,12 @@ def _list_problems(value: list[Any], schema: Schema, path: str) -> Iterator[Prob
         )
     seen: list[Any] = []
     keys = schema.get("x-kubernetes-list-map-keys")
-    for at, one in enumerate(value):
-        identity = {key: one.get(key) for key in keys} if keys and isinstance(one, dict) else one
+    for at, item in enumerate(value):
+        identity = {key: item.get(key) for key in keys} if keys and isinstance(item, dict) else item
         if (keys or schema.get("x-kubernetes-list-type") == "set") and identity in seen:
             yield duplicate(f"{path}[{at}]", identity)
         seen.append(identity)
-        yield from _problems(one, schemas.items(schema), f"{path}[{at}]")
+        yield from _problems(item, schemas.items(schema), f"{path}[{at}]")
 
 
 def _string_problems(value: str, schema: Schema, path: str) -> Iterator[Problem]:
