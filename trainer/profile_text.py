@@ -46,12 +46,12 @@ def read(path: Path) -> Located:
         raise BadInput(f"{path}: cannot be read: {error}") from None
     if len(data) > MOST_BYTES:
         raise BadInput(f"{path}: is larger than {MOST_BYTES // 1000} kB, which no profile is")
-    found = parse(text, str(path))
-    if found is None:
+    settings = parse(text, str(path))
+    if settings is None:
         return Located()
-    if not isinstance(found, Located):
+    if not isinstance(settings, Located):
         raise BadInput(f"{path}:1: a profile is a mapping of settings")
-    return found
+    return settings
 
 
 def parse(text: str, file: str) -> Any:

@@ -52,21 +52,21 @@ def recomputing(train: Train, world_size: int, has: float, per_unit: int) -> tup
         whole = float(train.device_batch_size * sequence_length(train) * model.width * per_unit)
     needed = estimate(plain, world_size, min(world_size, _USUAL_CHIPS)).total
     rest = needed - model.layers * counted
-    found = least(model.layers, _FULL * has - rest, whole, *recomputed_bytes(plain))
-    if not found.blocks:
+    recompute = least(model.layers, _FULL * has - rest, whole, *recomputed_bytes(plain))
+    if not recompute.blocks:
         return plain.strategy, ""
     reason = (
-        f"{'the cheap parts' if found.how == 'cheap' else 'all'} of {found.blocks} of"
+        f"{'the cheap parts' if recompute.how == 'cheap' else 'all'} of {recompute.blocks} of"
         f" {model.layers} blocks: without, about {(rest + model.layers * whole) / GIB:.0f} of"
         f" {has / GIB:.0f} GiB are needed"
     )
     chosen = replace(
         strategy,
         activation_checkpointing=True,
-        recomputed_blocks=found.blocks,
-        recompute=found.how,
+        recomputed_blocks=recompute.blocks,
+        recompute=recompute.how,
     )
-    return chosen, reason if found.fits else f"{reason}; even so it may not fit"
+    return chosen, reason if recompute.fits else f"{reason}; even so it may not fit"
 
 
 def least(layers: int, room: float, whole: float, cheap: float, inputs: float) -> Recompute:

@@ -119,12 +119,12 @@ def _by_git(root: Path) -> list[str] | None:
 
 
 def _walked(root: Path, ignored: Ignored) -> list[str]:
-    found = []
+    paths = []
     for folder, folders, files in os.walk(root):
         below = Path(folder).relative_to(root)
         folders[:] = [name for name in folders if not ignored.names(f"{below / name}/")]
-        found += [str(below / name) for name in files if not ignored.names(str(below / name))]
-    return found
+        paths += [str(below / name) for name in files if not ignored.names(str(below / name))]
+    return paths
 
 
 def _inside(root: Path, path: str) -> bool:

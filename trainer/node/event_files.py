@@ -85,12 +85,12 @@ def scalars_of(message: bytes) -> list[Scalar]:
         step = event.get(2, 0)
         summary = _bytes(event.get(5, b""))
         values = [dict(_fields(_bytes(value))) for number, value in _fields(summary) if number == 1]
-        found = [(_bytes(value.get(1, b"")).decode(), _number(value)) for value in values]
+        tagged_numbers = [(_bytes(value.get(1, b"")).decode(), _number(value)) for value in values]
     except (ValueError, IndexError, struct.error):
         return []
     if not isinstance(step, int):
         return []
-    return [(step, when, tag, number) for tag, number in found if number is not None]
+    return [(step, when, tag, number) for tag, number in tagged_numbers if number is not None]
 
 
 def _number(value: dict[int, int | bytes]) -> float | None:

@@ -93,12 +93,12 @@ class MetricLines:
 
     def _mapping(self, text: str) -> dict[str, Any] | None:
         """A line of JSON, or a dictionary as Python prints it: the Trainer's, which has no step."""
-        found = _object(text[text.index("{") : text.rindex("}") + 1 if "}" in text else None])
-        if found is None:
+        mapping = _object(text[text.index("{") : text.rindex("}") + 1 if "}" in text else None])
+        if mapping is None:
             return None
         numbers = {
             _NAMES.get(str(key), str(key)): number
-            for key, value in found.items()
+            for key, value in mapping.items()
             if (number := _number(value)) is not None
         }
         loss = next((numbers[name] for name in _LOSSES if name in numbers), None)

@@ -181,12 +181,12 @@ class Supervisor:
         if not self.running and self.state == "running":
             self.output.note("this node is done")
 
-    def _fail(self, found: Failure) -> None:
+    def _fail(self, new_failure: Failure) -> None:
         if self.state == "stopping":
             return  # errors while stopping on request are not failures
-        self.failures.append(found)
-        self.contact.send_failure(found)
-        self.stop(found.reason, FAILED_GRACE_SECONDS, "failing")
+        self.failures.append(new_failure)
+        self.contact.send_failure(new_failure)
+        self.stop(new_failure.reason, FAILED_GRACE_SECONDS, "failing")
 
     # --- events
 

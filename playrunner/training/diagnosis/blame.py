@@ -136,12 +136,12 @@ def finding(end: End) -> Finding:
 
 def culprits(ends: Iterable[End]) -> list[End]:
     """Those that did not merely follow from an end on another node, oldest first."""
-    found: list[End] = []
+    first_ends: list[End] = []
     for end in sorted(ends, key=lambda each: each.moment):
-        others = (one for one in found if one.node != end.node)
-        if not any(end.moment - one.moment < IN_TURN_SECONDS for one in others):
-            found.append(end)
-    return found
+        others = (other for other in first_ends if other.node != end.node)
+        if not any(end.moment - other.moment < IN_TURN_SECONDS for other in others):
+            first_ends.append(end)
+    return first_ends
 
 
 def suspects(
@@ -153,51 +153,62 @@ def suspects(
     """The nodes on which the run ended, the proved ones first. `nodes`: all that it uses;
     `conditions`: what the cluster itself says is wrong with one; `restarts`: how often its pods
     were started again there."""
-    told = conditions or {}
+    conditions = conditions or {}
     used = {*nodes, *(end.node for end in ends)}
-    found = [
-        one
-        for node in sorted({*(end.node for end in ends), *(told.keys() & used)})
-        if (one := _suspect(node, ends, used, told.get(node), (restarts or {}).get(node, 0)))
+    candidates = [
+        suspect
+        for node in sorted({*(end.node for end in ends), *(conditions.keys() & used)})
+        if (
+            suspect := _suspect(
+                node, ends, used, conditions.get(node), (restarts or {}).get(node, 0)
+            )
+        )
     ]
-    return sorted(found, key=lambda one: not one.proved)
+    return sorted(candidates, key=lambda suspect: not suspect.proved)
 
 
 def not_a_node(ends: Sequence[End]) -> Finding | None:
     """The fault of a run that no node is to blame for; None where nothing tells it."""
     findings = [finding(end) for end in culprits(ends)] + [finding(end) for end in ends]
-    return next((one for one in findings if one.kind not in (*OF_A_NODE, UNKNOWN)), None)
+    return next((fault for fault in findings if fault.kind not in (*OF_A_NODE, UNKNOWN)), None)
 
 
 def _suspect(
-    node: str, ends: Sequence[End], used: set[str], told: Finding | None, restarts: int
+    node: str, ends: Sequence[End], used: set[str], condition: Finding | None, restarts: int
 ) -> Suspect | None:
     own = [end for end in ends if end.node == node]
     first = [end for end in culprits(ends) if end.node == node]
     findings = [(end, finding(end)) for end in own]
-    faults = [(end, one) for end, one in findings if one.kind in OF_A_NODE]
-    if told:
+    faults = [(end, fault) for end, fault in findings if fault.kind in OF_A_NODE]
+    if condition:
         pod = own[-1].pod if own else ""
         return Suspect(
-            node, pod, max(1, len(own)), told.sign, told.kind, (told.sign,), (), proved=True
+            node,
+            pod,
+            max(1, len(own)),
+            condition.sign,
+            condition.kind,
+            (condition.sign,),
+            (),
+            proved=True,
         )
     times = max(len(first), restarts if first else 0)
     if times < OFTEN:
         return None
     if not faults:
-        end, one = findings[-1]
+        end, fault = findings[-1]
         return Suspect(
             node,
             end.pod,
             times,
             end.text,
-            one.kind,
+            fault.kind,
             _evidence(node, own),
-            _against(one, node, ends),
+            _against(fault, node, ends),
         )
-    end, one = faults[-1]
+    end, fault = faults[-1]
     elsewhere = sorted(
-        {other.node for other in ends if other.node != node and _alike(finding(other), one)}
+        {other.node for other in ends if other.node != node and _alike(finding(other), fault)}
     )
     common = len(elsewhere) + 1 > 1 and (len(elsewhere) + 1) * 2 > len(used)
     against = (f"the same sign appears on {', '.join(elsewhere)}",) if elsewhere else ()
@@ -205,9 +216,9 @@ def _suspect(
         node,
         end.pod,
         times,
-        one.sign,
-        one.kind,
-        (*_evidence(node, own), f"{end.pod}: {one.sign}"),
+        fault.sign,
+        fault.kind,
+        (*_evidence(node, own), f"{end.pod}: {fault.sign}"),
         against,
         proved=not common,
     )
@@ -217,24 +228,24 @@ def _evidence(node: str, own: Sequence[End]) -> tuple[str, ...]:
     return (f"it ended {len(own)} times on {node}, last: {own[-1].text}",)
 
 
-def _against(one: Finding, node: str, ends: Sequence[End]) -> tuple[str, ...]:
-    return tuple(_reasons_against(one, node, ends))
+def _against(fault: Finding, node: str, ends: Sequence[End]) -> tuple[str, ...]:
+    return tuple(_reasons_against(fault, node, ends))
 
 
-def _reasons_against(one: Finding, node: str, ends: Sequence[End]) -> Iterator[str]:
-    if one.kind == UNKNOWN:
+def _reasons_against(fault: Finding, node: str, ends: Sequence[End]) -> Iterator[str]:
+    if fault.kind == UNKNOWN:
         yield "nothing that it printed tells of a device or of the node"
     else:
-        yield f"it is a fault of {one.kind}: {one.sign}"
+        yield f"it is a fault of {fault.kind}: {fault.sign}"
     elsewhere = sorted(
-        {other.node for other in ends if other.node != node and _alike(finding(other), one)}
+        {other.node for other in ends if other.node != node and _alike(finding(other), fault)}
     )
     if elsewhere:
         yield f"the same happened on {', '.join(elsewhere)}"
 
 
-def _alike(one: Finding, other: Finding) -> bool:
+def _alike(fault: Finding, other: Finding) -> bool:
     """Whether two ends tell the same, apart from ranks, addresses and numbers."""
-    return one.kind == other.kind and (
-        one.kind in OF_A_NODE or _TEXT.sub("", one.sign) == _TEXT.sub("", other.sign)
+    return fault.kind == other.kind and (
+        fault.kind in OF_A_NODE or _TEXT.sub("", fault.sign) == _TEXT.sub("", other.sign)
     )

@@ -46,12 +46,14 @@ def causes(facts: Facts) -> list[Cause]:
         standing_still,
         slowed_down,
     )
-    found: dict[str, Cause] = {}
+    by_title: dict[str, Cause] = {}
     for rule in rules:
         for cause in rule(facts):
-            known = found.get(cause.title)
-            found[cause.title] = max(known, cause, key=lambda each: each.score) if known else cause
-    ranked = sorted(found.values(), key=lambda cause: -cause.score)
+            known = by_title.get(cause.title)
+            by_title[cause.title] = (
+                max(known, cause, key=lambda each: each.score) if known else cause
+            )
+    ranked = sorted(by_title.values(), key=lambda cause: -cause.score)
     if not facts.going_on and facts.state != "finished" and not ranked:
         ranked.append(_unexplained(facts))
     return ranked or [_nothing_wrong(facts)]
@@ -81,12 +83,14 @@ def _silent_nodes(facts: Facts) -> Iterator[Cause]:
 
 
 def _lost_supervisors(facts: Facts) -> Iterator[Cause]:
-    for host, said in facts.supervisors.items():
-        if said.get("state") == "lost":
+    for host, supervisor in facts.supervisors.items():
+        if supervisor.get("state") == "lost":
             now = facts.nodes.get(host, {})
-            restarted = bool(now.get("boot") and said.get("boot") and now["boot"] != said["boot"])
+            restarted = bool(
+                now.get("boot") and supervisor.get("boot") and now["boot"] != supervisor["boot"]
+            )
             what = f"{host} has restarted" if restarted else f"the supervisor on {host} was killed"
-            lines = [str(said.get("reason", ""))]
+            lines = [str(supervisor.get("reason", ""))]
             if restarted:
                 lines.append(f"{host} is up for {now.get('uptime', 0):.0f} s")
             # Read from the node itself: it answers, so that its power and link are not the cause
@@ -95,9 +99,9 @@ def _lost_supervisors(facts: Facts) -> Iterator[Cause]:
 
 def _folder_gone(facts: Facts) -> Iterator[Cause]:
     gone = [
-        str(said["cause"]["what"])
-        for said in facts.supervisors.values()
-        if (said.get("cause") or {}).get("kind") == FOLDER_GONE
+        str(supervisor["cause"]["what"])
+        for supervisor in facts.supervisors.values()
+        if (supervisor.get("cause") or {}).get("kind") == FOLDER_GONE
     ]
     if not gone and facts.state == "not started" and facts.job.get("run_id"):
         gone = [f"no node has a run {facts.name}, and {facts.job['run_id']} was launched on them"]
@@ -115,7 +119,11 @@ def _folder_gone(facts: Facts) -> Iterator[Cause]:
 def _ended_on_purpose(facts: Facts) -> Iterator[Cause]:
     if facts.state == "stopped":
         reason = next(
-            (str(said["reason"]) for said in facts.supervisors.values() if said.get("reason")),
+            (
+                str(supervisor["reason"])
+                for supervisor in facts.supervisors.values()
+                if supervisor.get("reason")
+            ),
             "asked to stop",
         )
         yield Cause(90, f"it was stopped at step {facts.step}", (reason,), facts.resume)
@@ -134,7 +142,9 @@ def _lease(facts: Facts) -> Iterator[Cause]:
 def _lost_nodes(facts: Facts) -> Iterator[Cause]:
     kind, node = facts.failure.get("kind"), str(facts.failure.get("node", ""))
     what = str(facts.failure.get("what", ""))
-    lost = sorted({name for said in facts.supervisors.values() for name in said.get("lost", ())})
+    lost = sorted(
+        {name for supervisor in facts.supervisors.values() for name in supervisor.get("lost", ())}
+    )
     if kind == NODE_NOT_JOINED:
         yield Cause(
             94,
@@ -167,8 +177,8 @@ def _lost_nodes(facts: Facts) -> Iterator[Cause]:
 
 
 def _disk(facts: Facts) -> Iterator[Cause]:
-    for host, said in facts.nodes.items():
-        disk = said.get("disk", {})
+    for host, node in facts.nodes.items():
+        disk = node.get("disk", {})
         if (
             disk.get("free_mib", _LITTLE_SPACE_MIB) < _LITTLE_SPACE_MIB
             or disk.get("free_files", 1) == 0
@@ -187,8 +197,8 @@ def _disk(facts: Facts) -> Iterator[Cause]:
 
 
 def _devices(facts: Facts) -> Iterator[Cause]:
-    for host, said in facts.nodes.items():
-        lines = [quoted(host, line) for line in said.get("kernel", {}).get("lines", ())]
+    for host, node in facts.nodes.items():
+        lines = [quoted(host, line) for line in node.get("kernel", {}).get("lines", ())]
         gpus = [line for line in lines if "xid" in line.lower()]
         disks = [
             line for line in lines if re.search("i/o error|fs error|not responding", line.lower())
@@ -212,9 +222,9 @@ def _devices(facts: Facts) -> Iterator[Cause]:
 def _unexplained(facts: Facts) -> Cause:
     node, tail = str(facts.failure.get("node", "")), facts.failure.get("tail", ())
     reasons = [
-        f"{host}: {said['reason']}"
-        for host, said in facts.supervisors.items()
-        if said.get("reason")
+        f"{host}: {supervisor['reason']}"
+        for host, supervisor in facts.supervisors.items()
+        if supervisor.get("reason")
     ]
     lines = [f"{node}: {facts.failure['what']}"] if facts.failure else reasons[:2]
     lines += [quoted(node, line) for line in tail[-5:]]

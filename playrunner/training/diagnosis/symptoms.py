@@ -183,18 +183,18 @@ def from_output(facts: Facts) -> Iterator[Cause]:
 def from_collectives(facts: Facts) -> Iterator[Cause]:
     """Timeouts of NCCL and gloo: the rank that never entered, or entered last, is the one to look
     at."""
-    said = list(facts.said())
-    lines = [quoted(host, line) for host, line in said if _TIMEOUT.search(line)]
+    output = list(facts.said())
+    lines = [quoted(host, line) for host, line in output if _TIMEOUT.search(line)]
     if not lines:
         return
     progress = {
         int(match[1]): (int(match[2]), int(match[3]))
-        for _, line in said
+        for _, line in output
         if (match := _WATCHDOG.search(line))
     }
     named = [
         f"rank {number.strip()}"
-        for _, line in said
+        for _, line in output
         if (match := _BARRIER.search(line))
         for number in match[1].split(",")
     ]
@@ -246,9 +246,9 @@ def _cause(facts: Facts, symptom: Symptom, matches: list[tuple[str, str, re.Matc
     return Cause(max(5, min(99, score)), title, tuple(lines)[:_MOST_LINES], remedy)
 
 
-def _exceptions(facts: Facts, said: list[tuple[str, str]]) -> Iterator[Cause]:
+def _exceptions(facts: Facts, output: list[tuple[str, str]]) -> Iterator[Cause]:
     """An exception that none of the symptoms knows is still the best thing to read first."""
-    for host, line in said:
+    for host, line in output:
         match = _EXCEPTION.match(line)
         if match and not _ENDED.search(line):
             score = 60 - (_NOT_SURE if facts.going_on else 0)

@@ -79,12 +79,12 @@ def _overlaid(
     """What is asked for put over what was there; a setting with two names is overruled under
     either."""
     other_name = RENAMED | {old: new for new, old in RENAMED.items()}
-    found = {name: each for name, each in below.items() if other_name.get(name) not in asked}
+    variables = {name: each for name, each in below.items() if other_name.get(name) not in asked}
     for name, value in asked.items():
-        found[name] = _asked(
+        variables[name] = _asked(
             name, value, origin(name), below.get(name) or below.get(other_name.get(name, ""))
         )
-    return found
+    return variables
 
 
 def _asked(name: str, value: object, origin: str, loser: Variable | None) -> Variable:

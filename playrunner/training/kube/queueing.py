@@ -36,7 +36,7 @@ def with_queue(kube: Kube, job: ClusterJob, kind: Kind) -> tuple[ClusterJob, lis
         )
         return replace(job, share=replace(job.share, notes=(*job.share.notes, note))), []
     hidden: dict[str, Any] = {}
-    found = if_allowed(
+    local_queue = if_allowed(
         lambda: (
             kube.get(LOCAL_QUEUES, namespace, queue)
             if newer
@@ -44,12 +44,12 @@ def with_queue(kube: Kube, job: ClusterJob, kind: Kind) -> tuple[ClusterJob, lis
         ),
         hidden,
     )
-    if found is None:
+    if local_queue is None:
         return job, [
             f'there is no LocalQueue "{queue}" in namespace {namespace} (train_queue); kubectl get'
             f" localqueues -n {namespace} shows those that there are"
         ]
-    for condition in (found.get("status") or {}).get("conditions") or ():
+    for condition in (local_queue.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "Active" and str(condition.get("status")) == "False":
             return job, [f'the LocalQueue "{queue}" takes no jobs: {condition.get("message")}']
     return replace(job, queue=queue), []

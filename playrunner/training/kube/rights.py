@@ -77,16 +77,16 @@ def roles(purpose: str) -> list[dict[str, Any]]:
     if purpose == "training":
         own = list(training_rights())
         return [
-            _role("playrunner-training", [one for one in own if not one.everywhere]),
-            _role("playrunner-training-view", [one for one in own if one.everywhere], True),
+            _role("playrunner-training", [right for right in own if not right.everywhere]),
+            _role("playrunner-training-view", [right for right in own if right.everywhere], True),
             _role("playrunner-quarantine", list(called("quarantine")), True),
         ]
     if purpose == "add-ons":
         return [_role("playrunner-add-ons", list(add_on_rights()), True)]
     seen = {
-        (one.group, one.resource)
-        for one in (*training_rights(), *add_on_rights(), *called("quarantine"))
-        if "/" not in one.resource and one.resource != "secrets"
+        (right.group, right.resource)
+        for right in (*training_rights(), *add_on_rights(), *called("quarantine"))
+        if "/" not in right.resource and right.resource != "secrets"
     }
     return [
         _role(

@@ -39,9 +39,9 @@ def serve_board(options: Options, name: str, port: int) -> int:
     forward = PortForward(port)  # first, since a port that is taken is said at once
     try:
         with helper(session, run, "board", board_command(run)) as pod:
-            said = _first_word(session, run, pod)
-            forward.serve(lambda: PodStream(session.kube, run.namespace, pod, said["port"]))
-            _tell(options, run, pod, said, forward.url)
+            server = _first_word(session, run, pod)
+            forward.serve(lambda: PodStream(session.kube, run.namespace, pod, server["port"]))
+            _tell(options, run, pod, server, forward.url)
             _wait_until_it_ends(session, run, pod)
     except KeyboardInterrupt:
         return 0
@@ -72,12 +72,13 @@ def _first_word(session: ClusterSession, run: ClusterRun, pod: str) -> dict[str,
         text = _log(session, run, pod)
         line = next((line for line in text.splitlines() if line.startswith("{")), "")
         if line:
-            said = json_object(line) or {"error": f"it printed {line[:100]!r}"}
-            if "error" in said:
+            server = json_object(line) or {"error": f"it printed {line[:100]!r}"}
+            if "error" in server:
                 raise BoardFailed(
-                    f"pod {run.namespace}/{pod}: {said['error']}; train_image must have tensorboard"
+                    f"pod {run.namespace}/{pod}: {server['error']};"
+                    " train_image must have tensorboard"
                 )
-            return said
+            return server
         time.sleep(0.5)
     raise BoardFailed(
         f"pod {run.namespace}/{pod}: tensorboard did not start within {START_SECONDS:g} s:"

@@ -23,22 +23,24 @@ def prune(options: Options, keep: int) -> int:
         runs, silent = all_runs(fleet, training_hosts(fleet, options))
         refuse([f"{host}: {why}" for host, why in silent.items()], "prune")
         ended = [run for run in runs if run.state in ENDED and not any(run.processes.values())]
-        found = {run.name: (run, measured(fleet, run)) for run in ended[keep:]}
-        total = sum(folders.bytes for _, folders in found.values())
+        candidates = {run.name: (run, measured(fleet, run)) for run in ended[keep:]}
+        total = sum(folders.bytes for _, folders in candidates.values())
         if not options.json:
-            for name, (run, folders) in found.items():
+            for name, (run, folders) in candidates.items():
                 print(f"{name}: {run.state}, {shown_size(folders.bytes)}")
-        changed = bool(found) and not options.check and _agreed(len(found), total, options)
-        for run, folders in found.values() if changed else ():
+        changed = (
+            bool(candidates) and not options.check and _agreed(len(candidates), total, options)
+        )
+        for run, folders in candidates.values() if changed else ():
             remove(fleet, run, folders)
     if options.json:
-        sizes = {name: folders.bytes for name, (_, folders) in found.items()}
+        sizes = {name: folders.bytes for name, (_, folders) in candidates.items()}
         print_json({"changed": changed, "runs": sizes, "bytes": total})
-    elif not found:
+    elif not candidates:
         print("no run that has ended is left to delete")
     else:
         word = "deleted" if changed else "would be deleted; nothing is changed"
-        print(f"{len(found)} runs, {shown_size(total)}: {word}")
+        print(f"{len(candidates)} runs, {shown_size(total)}: {word}")
     return 0
 
 

@@ -180,8 +180,10 @@ def _lost_nodes(facts: Facts) -> Iterator[Cause]:
 
 def _bad_nodes(facts: Facts) -> Iterator[Cause]:
     nodes = {str((pod.get("spec") or {}).get("nodeName") or "") for pod in facts.run.pods} - {""}
-    found = blame.suspects(facts.ends, nodes, dict(facts.conditions), restarts_of(facts.run.pods))
-    for suspect in found:
+    suspects = blame.suspects(
+        facts.ends, nodes, dict(facts.conditions), restarts_of(facts.run.pods)
+    )
+    for suspect in suspects:
         again = (
             f"; kubectl delete pod -n {facts.run.namespace} {suspect.pod}" if suspect.pod else ""
         )
@@ -203,12 +205,12 @@ def _bad_nodes(facts: Facts) -> Iterator[Cause]:
                 f"{facts.see_logs} --host {suspect.pod}",
                 suspect.against,
             )
-    told = blame.not_a_node(facts.ends)
-    if told and not any(suspect.proved for suspect in found):
+    fault = blame.not_a_node(facts.ends)
+    if fault and not any(suspect.proved for suspect in suspects):
         where = sorted({end.node for end in facts.ends})
         yield Cause(
             90,
-            f"a fault of {told.kind}, of no node: {told.sign}",
+            f"a fault of {fault.kind}, of no node: {fault.sign}",
             (f"it ended on {', '.join(where)}",) if where else (),
             f"{facts.see_logs} --all; {facts.resume}, once that is fixed",
         )

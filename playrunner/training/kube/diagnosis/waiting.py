@@ -67,7 +67,7 @@ def _queued(facts: Facts) -> Iterator[Cause]:
         return
     queue, namespace = queue_of(facts.run.job), facts.run.namespace
     conditions = ((facts.workload or {}).get("status") or {}).get("conditions") or ()
-    told = [
+    messages = [
         f"{each.get('type')} {each.get('status')}: {' '.join(str(each['message']).split())}"
         for each in conditions
         if each.get("message")
@@ -77,7 +77,7 @@ def _queued(facts: Facts) -> Iterator[Cause]:
     yield Cause(
         94,
         f"it waits in the queue {queue} of Kueue: all {facts.run.replicas} pods or none",
-        (*missing, *told[-2:]),
+        (*missing, *messages[-2:]),
         f"kubectl describe workload {name} -n {namespace}".replace("  ", " ")
         + f"; kubectl describe localqueue {queue} -n {namespace}",
     )

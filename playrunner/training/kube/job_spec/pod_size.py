@@ -54,7 +54,7 @@ def pod_size(
 
 
 def _given(profile: Profile, settings: ClusterSettings) -> dict[str, str]:
-    said = {
+    resources = {
         **{
             name: profile.launch.resources[name]
             for name in NAMES
@@ -62,7 +62,7 @@ def _given(profile: Profile, settings: ClusterSettings) -> dict[str, str]:
         },
         **settings.resources,
     }
-    for name, value in said.items():
+    for name, value in resources.items():
         if name not in NAMES:
             raise BadInput(
                 f'train_resources "{name}": it is {", ".join(NAMES)}; devices are counted from the'
@@ -70,7 +70,7 @@ def _given(profile: Profile, settings: ClusterSettings) -> dict[str, str]:
             )
         if value and amount(value) <= 0:
             raise BadInput(f'train_resources {name} "{value}": it is an amount such as 8 or 64Gi')
-    return {name: str(value) if value else "" for name, value in said.items()}
+    return {name: str(value) if value else "" for name, value in resources.items()}
 
 
 def _of_node(

@@ -91,12 +91,12 @@ def gate_variables(job: ClusterJob, wanted: Expected, origin: str) -> tuple[Vari
 
 def expected(session: ClusterSession) -> Expected:
     """What the inventory wants of the links."""
-    found = {
+    values = {
         name: session.scope.lookup(f"train_expected_{name}") for name in ("gbps", "latency_us")
     }
     given = {
         name: float(each)
-        for name, each in found.items()
+        for name, each in values.items()
         if each is not MISSING and each is not None
     }
     return Expected(given.get("gbps"), given.get("latency_us"))

@@ -81,12 +81,12 @@ def _of_aws(session: ClusterSession, name: str) -> Group | None:
     )
     if answer is None:
         return None
-    found = answer["nodegroup"]
-    sizes = found["scalingConfig"]
+    node_group = answer["nodegroup"]
+    sizes = node_group["scalingConfig"]
     declared = {
-        "node_role": found["nodeRole"],
-        "subnets": list(found["subnets"]),
-        "capacity_type": found["capacityType"],
+        "node_role": node_group["nodeRole"],
+        "subnets": list(node_group["subnets"]),
+        "capacity_type": node_group["capacityType"],
         "min_size": sizes["minSize"],
         "max_size": sizes["maxSize"],
     }

@@ -165,15 +165,19 @@ def conditions_of(kube: Kube, nodes: Iterable[str]) -> dict[str, Finding]:
         items = kube.listing(NODES).items
     except (KubeError, HostUnreachable):
         return {}
-    found = {}
+    findings = {}
     for node in items:
         name = str(node["metadata"]["name"])
-        for one in (node.get("status") or {}).get("conditions") or ():
-            kind, said = str(one.get("type")), str(one.get("status"))
-            if name in wanted and kind in _HEALTHY and said != "True":
-                text = " ".join(str(one.get("message") or one.get("reason") or "").split())
-                found[name] = Finding(_HEALTHY[kind], f"its condition {kind} is {said}: {text}")
-    return found
+        for condition in (node.get("status") or {}).get("conditions") or ():
+            kind, status = str(condition.get("type")), str(condition.get("status"))
+            if name in wanted and kind in _HEALTHY and status != "True":
+                text = " ".join(
+                    str(condition.get("message") or condition.get("reason") or "").split()
+                )
+                findings[name] = Finding(
+                    _HEALTHY[kind], f"its condition {kind} is {status}: {text}"
+                )
+    return findings
 
 
 def ends_of(pod: dict[str, Any]) -> list[End]:

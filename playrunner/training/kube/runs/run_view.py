@@ -181,12 +181,12 @@ def _summary(annotation: str) -> dict[str, Any]:
     write to the cluster can put anything there, and a run's name is the name of a folder of this
     machine."""
     try:
-        found: dict[str, Any] = fitting(
+        summary: dict[str, Any] = fitting(
             document(annotation.encode(), "a job's annotation"), _SUMMARY, "a job's annotation"
         )
     except BadAnswer:
         return {}
-    return found if all(_NAME.fullmatch(found[part]) for part in ("name", "run_id")) else {}
+    return summary if all(_NAME.fullmatch(summary[part]) for part in ("name", "run_id")) else {}
 
 
 def _status(run: ClusterRun) -> Status:
@@ -204,12 +204,12 @@ def _from_record(record: Record) -> ClusterRun:
 
 
 def _recorded_status(name: str, run_id: str) -> Status:
-    said = Record(name).ending()
-    if said.get("run_id") != run_id:
+    ending = Record(name).ending()
+    if ending.get("run_id") != run_id:
         return Status(
             "lost", "gone", "its job is gone from the cluster, and this machine did not end it"
         )
-    return Status(str(said["state"]), str(said.get("phase", "")), str(said.get("reason", "")))
+    return Status(str(ending["state"]), str(ending.get("phase", "")), str(ending.get("reason", "")))
 
 
 def _ending(name: str, run_id: str) -> dict[str, Any]:

@@ -99,12 +99,12 @@ def disk(path: str) -> dict[str, Any]:
 def pressure() -> dict[str, float]:
     """The share of the last ten seconds in which something waited for cores, memory or disk; empty
     on older kernels."""
-    found = {}
+    shares = {}
     for what in ("cpu", "memory", "io"):
         for line in _lines(f"/proc/pressure/{what}"):
             if line.startswith("some "):
-                found[what] = float(line.split("avg10=")[1].split()[0]) / 100
-    return found
+                shares[what] = float(line.split("avg10=")[1].split()[0]) / 100
+    return shares
 
 
 def uptime() -> float:
@@ -130,12 +130,12 @@ def kernel_complaints(ctx: HostContext, since: float) -> dict[str, Any]:
             continue
         if ran.rc == 0 and ran.out.strip():
             offset = booted if program[0] == "dmesg" else 0.0
-            told = [
+            lines = [
                 line
                 for line in ran.out.splitlines()
                 if _complains(line) and _when(line, offset) >= since
             ]
-            return {"lines": told[-_MOST_LINES:], "unread": ""}
+            return {"lines": lines[-_MOST_LINES:], "unread": ""}
     return {"lines": [], "unread": "the kernel's log may not be read by this login"}
 
 

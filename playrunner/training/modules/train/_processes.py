@@ -17,12 +17,12 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 def ticks() -> dict[int, int]:
     """The time each process has spent on a core so far, in the kernel's ticks."""
-    found = {}
+    ticks_by_pid = {}
     for name in os.listdir("/proc"):
         fields = _stat(int(name)) if name.isdigit() else None
         if fields:
-            found[int(name)] = int(fields[11]) + int(fields[12])
-    return found
+            ticks_by_pid[int(name)] = int(fields[11]) + int(fields[12])
+    return ticks_by_pid
 
 
 def cores_used(before: dict[int, int], after: dict[int, int], seconds: float) -> dict[int, float]:

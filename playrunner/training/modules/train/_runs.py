@@ -24,12 +24,12 @@ def is_running(run: dict[str, Any]) -> bool:
 def all_runs(root: str, host: str) -> list[dict[str, Any]]:
     """Every run with a part on this node, each with its name and what its supervisor reports."""
     folder = os.path.join(root, "runs")
-    found = []
+    runs = []
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
         supervisor = supervisor_of(os.path.join(folder, name), host)
         if supervisor:
-            found.append({"name": name, "supervisor": supervisor})
-    return found
+            runs.append({"name": name, "supervisor": supervisor})
+    return runs
 
 
 def supervisor_of(folder: str, host: str) -> dict[str, Any]:
