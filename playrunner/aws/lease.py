@@ -53,8 +53,8 @@ class Lease:
     ) -> None:
         """Before the first look at a stack: until no other run changes it."""
         reminded: float | None = None
-        while (found := held_by(self._aws, self._name)) and self._in_use(found):
-            reminded = self._waiting(found, note, wait, reminded)
+        while (entry := held_by(self._aws, self._name)) and self._in_use(entry):
+            reminded = self._waiting(entry, note, wait, reminded)
             sleep(LOOK_SECONDS)
 
     def acquire(
@@ -97,42 +97,42 @@ class Lease:
     ) -> None:
         reminded: float | None = None
         while True:
-            found = held_by(self._aws, self._name)
-            if found is None:
+            entry = held_by(self._aws, self._name)
+            if entry is None:
                 if self._write(None):
                     return
-            elif found.holder == self._entry.holder or found.started_us:
-                self._inherited = found.holder != self._entry.holder
-                self._entry = found
-                self._renewed = time.time() - found.age
+            elif entry.holder == self._entry.holder or entry.started_us:
+                self._inherited = entry.holder != self._entry.holder
+                self._entry = entry
+                self._renewed = time.time() - entry.age
                 return
-            elif self._in_use(found):
-                reminded = self._waiting(found, note, wait, reminded)
-            elif self._write(found):
-                note(f'took over the lease of "{self._cluster}" from a run that ended: {found}')
+            elif self._in_use(entry):
+                reminded = self._waiting(entry, note, wait, reminded)
+            elif self._write(entry):
+                note(f'took over the lease of "{self._cluster}" from a run that ended: {entry}')
                 return
             sleep(LOOK_SECONDS if reminded is not None else 0.2)
 
-    def _in_use(self, found: Entry) -> bool:
+    def _in_use(self, entry: Entry) -> bool:
         """Whether another run holds it that may still be at work."""
-        if found.holder == self._entry.holder or found.started_us or found.is_dead:
+        if entry.holder == self._entry.holder or entry.started_us or entry.is_dead:
             return False
-        return found.age <= LEASE_SECONDS
+        return entry.age <= LEASE_SECONDS
 
     def _waiting(
-        self, found: Entry, note: Callable[[str], None], wait: bool, reminded: float | None
+        self, entry: Entry, note: Callable[[str], None], wait: bool, reminded: float | None
     ) -> float:
         """Say now and then what is waited for; when that was said last."""
         if not wait:
-            raise LeaseNotHeld(self._held(found))
+            raise LeaseNotHeld(self._held(entry))
         if reminded is None or time.monotonic() - reminded > REMIND_SECONDS:
             reminded = time.monotonic()
-            note(f"waiting: {self._held(found)} (Ctrl-C to give up)")
+            note(f"waiting: {self._held(entry)} (Ctrl-C to give up)")
         return reminded
 
-    def _held(self, found: Entry) -> str:
+    def _held(self, entry: Entry) -> str:
         return (
-            f'another run works on "{self._cluster}" in {self._aws.region}: {found}; its lease'
+            f'another run works on "{self._cluster}" in {self._aws.region}: {entry}; its lease'
             f" ends {LEASE_SECONDS:.0f}s after that run does, or with: {program()} unlock"
         )
 
@@ -181,19 +181,19 @@ class Lease:
             mine = self._entry.version
             if self._write(self._entry) or (self._is_ours() and self._entry.version > mine):
                 return
-            found = held_by(self._aws, self._name)
-            if found is not None and found.holder == self._entry.holder:
+            entry = held_by(self._aws, self._name)
+            if entry is not None and entry.holder == self._entry.holder:
                 self._delete()  # it was broken, and this renewal made it anew
-            by = f": {found}" if found and found.holder != self._entry.holder else ""
+            by = f": {entry}" if entry and entry.holder != self._entry.holder else ""
             self._lost = f'the lease of "{self._cluster}" was taken from this run{by}'
 
     def _is_ours(self) -> bool:
-        found = held_by(self._aws, self._name)
-        if found is None or found.holder != self._entry.holder:
+        entry = held_by(self._aws, self._name)
+        if entry is None or entry.holder != self._entry.holder:
             return False
-        if found.version > self._entry.version:
-            self._entry, self._renewed = found, time.time() - found.age
-        return found.version >= self._entry.version
+        if entry.version > self._entry.version:
+            self._entry, self._renewed = entry, time.time() - entry.age
+        return entry.version >= self._entry.version
 
     def _delete(self) -> None:
         delete(self._aws, self._name)

@@ -40,14 +40,15 @@ def delete_and_wait(
     module: CloudModule,
     ctx: ResourceContext,
     in_use_seconds: float | None = None,
-    found: State | None = None,
+    surveyed_state: State | None = None,
 ) -> dict[str, Any]:
     """Delete the resource and wait until it is gone; a resource without our tag is kept.
 
     `in_use_seconds`: how long other resources may still use it; by default as long as the deletion
-    may take. `found`: what a survey saw of it a moment ago, which counts when it does not show now.
+    may take. `surveyed_state`: what a survey saw of it a moment ago, which counts when it does not
+    show now.
     """
-    return _Reconciliation(module, ctx, in_use_seconds).delete(found)
+    return _Reconciliation(module, ctx, in_use_seconds).delete(surveyed_state)
 
 
 class _Reconciliation:
@@ -102,11 +103,11 @@ class _Reconciliation:
                 change, CHANGED_SECONDS if patient else REFUSED_SECONDS
             )
 
-    def delete(self, found: State | None = None) -> dict[str, Any]:
+    def delete(self, surveyed_state: State | None = None) -> dict[str, Any]:
         module, ctx = self.module, self.ctx
         observed = module.observe(ctx)
         if observed is None and module.can_double:
-            observed = found
+            observed = surveyed_state
         if observed is None:
             return {"changed": False}
         if not module.ours(ctx, observed):

@@ -157,14 +157,14 @@ def _read_file(file: Path) -> tuple[Options, dict[tuple[str, str], int]]:
 
 
 def _lines(text: str) -> dict[tuple[str, str], int]:
-    found: dict[tuple[str, str], int] = {}
+    line_numbers: dict[tuple[str, str], int] = {}
     section = ""
     for number, line in enumerate(text.splitlines(), 1):
         if heading := _SECTION_LINE.match(line):
             section = heading[1]
         elif key := _KEY_LINE.match(line):
-            found[section, key[1].lower()] = number
-    return found
+            line_numbers[section, key[1].lower()] = number
+    return line_numbers
 
 
 def _without_effect(environment: Mapping[str, str], written: Options) -> list[str]:

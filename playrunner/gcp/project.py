@@ -140,12 +140,12 @@ class Project:
             except TransportError as error:
                 raise NotReached(f"Google Cloud gives no token: {error}") from None
             except GoogleAuthError as error:
-                said = _said(error)
+                message = _said(error)
                 # Too many requests, or an error of the service's own: it was asked three times
                 if getattr(error, "retryable", False):
-                    raise NotReached(f"Google Cloud gives no token for now: {said}") from None
+                    raise NotReached(f"Google Cloud gives no token for now: {message}") from None
                 raise BadInput(
-                    f"Google Cloud gives no token: {said}; {credentials.LOG_IN}"
+                    f"Google Cloud gives no token: {message}; {credentials.LOG_IN}"
                 ) from None
             # google-auth takes the answer of the token's address for what it should be
             except Exception as error:

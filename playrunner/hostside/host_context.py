@@ -56,14 +56,14 @@ class HostContext:
         if "text" in upload:
             text: str = upload["text"]
             return text.encode("latin-1")
-        found: bytes = self.wire.blob(self._step, upload["sha1"])
-        if len(found) > LARGE_BYTES:
+        content: bytes = self.wire.blob(self._step, upload["sha1"])
+        if len(content) > LARGE_BYTES:
             import hashlib
 
             # It was read again for this host, and may have changed meanwhile
-            if hashlib.sha1(found).hexdigest() != upload["sha1"]:
+            if hashlib.sha1(content).hexdigest() != upload["sha1"]:
                 raise Failed("the file changed on the controller while it was sent; run again")
-        return found
+        return content
 
     def receive(self, upload: dict[str, Any], start: int, take: Any) -> None:
         """Have a large file sent from an offset on; `take` gets its pieces, in another thread."""

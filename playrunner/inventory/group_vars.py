@@ -28,15 +28,15 @@ class VarsFolder:
     def layers(self, name: str) -> list[tuple[str, Values]]:
         """The variables of a group or host: one layer per file, later files override earlier
         ones."""
-        found = self._read.get(name)
-        if found is None:
+        layers = self._read.get(name)
+        if layers is None:
             layer = f"{self.label}/{name}"
-            found = [(layer, _read_values(file, layer)) for file in self._files(name)]
+            layers = [(layer, _read_values(file, layer)) for file in self._files(name)]
             kind = "host" if self.folder.name == "host_vars" else "group"
             for plugin, file, values in variables_from_plugins(kind, name, self.folder.parent):
-                found.append((plugin, values_of(values, f"vars plugin {plugin}", Place(file))))
-            self._read[name] = found
-        return found
+                layers.append((plugin, values_of(values, f"vars plugin {plugin}", Place(file))))
+            self._read[name] = layers
+        return layers
 
     def _files(self, name: str) -> list[Path]:
         for ending in ENDINGS:

@@ -106,12 +106,12 @@ class _Reader:
         )
 
     def _read_child(self, line: str, place: Place) -> None:
-        found = _GROUP_NAME.fullmatch(line)
-        if found is None:
+        match = _GROUP_NAME.fullmatch(line)
+        if match is None:
             raise BadInput(
                 f"[{self.group}:children] expects one group name on a line, got {line!r}", place
             )
-        self.children.append((self.group, found[1], place))
+        self.children.append((self.group, match[1], place))
 
     def _read_host(self, line: str, place: Place) -> None:
         words = _words(line, place)

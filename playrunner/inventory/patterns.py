@@ -115,12 +115,12 @@ def _match(inventory: Inventory, part: str) -> list[str]:
 
 def _split_subscript(part: str) -> tuple[str, int | slice | None]:
     """The name before `[...]`, and the index or the hosts from first to last that it asks for."""
-    found = None if part.startswith("~") else _SUBSCRIPT.fullmatch(part)
-    if found is None:
+    match = None if part.startswith("~") else _SUBSCRIPT.fullmatch(part)
+    if match is None:
         return part, None
-    if found[2] is not None:
-        return found[1], int(found[2])
-    return found[1], slice(int(found[3]), int(found[4]) + 1 if found[4] else None)
+    if match[2] is not None:
+        return match[1], int(match[2])
+    return match[1], slice(int(match[3]), int(match[4]) + 1 if match[4] else None)
 
 
 def _match_name(inventory: Inventory, name: str) -> list[str]:

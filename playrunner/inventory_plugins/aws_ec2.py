@@ -74,7 +74,7 @@ def _instances(options: PluginOptions, source: PluginSource) -> list[Any]:
             for each in excluded
             for instance in account.instances(regions, each)
         }
-        found = {
+        instances = {
             instance["InstanceId"]: instance
             for each in wanted
             for instance in account.instances(regions, each)
@@ -82,7 +82,7 @@ def _instances(options: PluginOptions, source: PluginSource) -> list[Any]:
         }
     except Failed as refusal:
         raise BadInput(f"the instances cannot be listed: {refusal}", source.place()) from None
-    return [found[name] for name in sorted(found)]
+    return [instances[name] for name in sorted(instances)]
 
 
 def _filter(written: Any) -> dict[str, list[str]]:

@@ -45,19 +45,21 @@ def add_hosts(source: PluginSource) -> None:
 
 def _instances(options: PluginOptions, source: PluginSource) -> list[dict[str, Any]]:
     zones = options.texts("zones")
-    found: list[dict[str, Any]] = []
+    descriptions: list[dict[str, Any]] = []
     try:
         account = GcpProjects(options)
         for project in account.names():
             images = account.images(project) if options.flag("retrieve_image_info") else {}
             for zone, instances in account.instances(project, _query(options)).items():
                 if not zones or zone in zones:
-                    found += [_described(instance, project, images) for instance in instances]
+                    descriptions += [
+                        _described(instance, project, images) for instance in instances
+                    ]
     except Failed as refusal:
         raise BadInput(f"the instances cannot be listed: {refusal}", source.place()) from None
     except BadInput as error:
         raise error if error.place else BadInput(error.message, source.place()) from None
-    return found
+    return descriptions
 
 
 def _query(options: PluginOptions) -> str:

@@ -53,7 +53,7 @@ def tear_down(options: Options, with_kept: bool, also: Collection[str] = ()) -> 
             left += sweep(
                 client,
                 cluster,
-                lambda found: not _ids(found) & (reported | full),
+                lambda leftover: not _ids(leftover) & (reported | full),
                 options,
                 shared,
                 with_kept,
@@ -61,9 +61,9 @@ def tear_down(options: Options, with_kept: bool, also: Collection[str] = ()) -> 
             )
             left += (
                 [
-                    found
-                    for found in leftovers.held(leftovers.find(client, cluster), with_kept)
-                    if _ids(found) & full
+                    leftover
+                    for leftover in leftovers.held(leftovers.find(client, cluster), with_kept)
+                    if _ids(leftover) & full
                 ]
                 if full
                 else []
@@ -78,14 +78,14 @@ def tear_down(options: Options, with_kept: bool, also: Collection[str] = ()) -> 
 def _of_others(shared: RunState, cluster: str, also: Collection[str]) -> list[Leftover]:
     """What is in our network and was made by others, but for what was named."""
     try:
-        found = [
+        candidates = [
             leftover for client in _clients(shared) for leftover in leftovers.find(client, cluster)
         ]
     except Unanswered as error:
         raise HostUnreachable(str(error)) from None
     except Refused as refusal:
         raise StepFailed(str(refusal)) from None
-    return [leftover for leftover in leftovers.held(found, True, also) if leftover.others]
+    return [leftover for leftover in leftovers.held(candidates, True, also) if leftover.others]
 
 
 def _stop_for_others(others: Sequence[Leftover], options: Options) -> int:
@@ -132,7 +132,7 @@ def _sweep_expired(
         for leftover in sweep(
             client,
             cluster,
-            lambda found: (found.kind, found.within, found.id) in marks,
+            lambda leftover: (leftover.kind, leftover.within, leftover.id) in marks,
             options,
             shared,
             with_kept,
@@ -183,13 +183,13 @@ def sweep(
 
 
 def _print_leftovers(
-    found: Sequence[Leftover],
+    remaining: Sequence[Leftover],
     summary: DeletionSummary,
     options: Options,
     others: Sequence[Leftover] = (),
 ) -> int:
-    kept = [leftover for leftover in found if leftover.kept]
-    left = [leftover for leftover in found if not leftover.kept]
+    kept = [leftover for leftover in remaining if leftover.kept]
+    left = [leftover for leftover in remaining if not leftover.kept]
     code = LEFTOVERS if left and not options.check else 0
     for leftover in () if options.json else kept:
         print(f"keep    {leftover}  ({leftover.why})")

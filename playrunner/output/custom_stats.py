@@ -13,17 +13,17 @@ WHOLE_RUN = "_run"
 
 def custom_stats(results: Iterable[Result]) -> dict[str, dict[str, Any]]:
     """By host, and under WHOLE_RUN; values of one name add up unless they should not."""
-    found: dict[str, dict[str, Any]] = {}
+    by_host: dict[str, dict[str, Any]] = {}
     for result in results:
         for values in [item.values for item in result.items] or [result.values]:
             stats = values.get("ansible_stats")
             if not isinstance(stats, Mapping) or not isinstance(stats.get("data"), Mapping):
                 continue
-            known = found.setdefault(result.host if stats.get("per_host") else WHOLE_RUN, {})
+            known = by_host.setdefault(result.host if stats.get("per_host") else WHOLE_RUN, {})
             for name, value in stats["data"].items():
                 adds = stats.get("aggregate", True) and name in known
                 known[name] = _sum(known[name], value) if adds else value
-    return found
+    return by_host
 
 
 def stats_lines(stats: Mapping[str, Mapping[str, Any]]) -> list[str]:

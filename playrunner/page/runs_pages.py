@@ -24,12 +24,12 @@ def list_runs(request: Request) -> Response:
     site, query = site_of(request), request.query_params
     text, state = query.get("q", ""), query.get("state", "")
     rows = site.runs.rows()
-    found = chosen(rows, text, state)
+    matching_rows = chosen(rows, text, state)
     return site.page(
         request,
         "runs.html",
-        rows=found[:MOST_ROWS],
-        found=len(found),
+        rows=matching_rows[:MOST_ROWS],
+        found=len(matching_rows),
         total=len(rows),
         text=text,
         state=state,
@@ -42,8 +42,8 @@ def one_run(request: Request) -> Response:
     row = site.runs.find(request.path_params["run_id"])
     steps = site.steps(row)
     text, status, host = query.get("q", ""), query.get("status", ""), query.get("host", "")
-    found = chosen_steps(steps.results, text, status, host)
-    number = _page_number(query.get("page", "1"), len(found))
+    matching_results = chosen_steps(steps.results, text, status, host)
+    number = _page_number(query.get("page", "1"), len(matching_results))
     failures = steps.failures
     drawn, left_out = lanes(steps)
     return site.page(
@@ -59,14 +59,14 @@ def one_run(request: Request) -> Response:
             for result in failures[:MOST_FAILURES]
         ],
         failure_count=len(failures),
-        found=found[(number - 1) * MOST_STEPS : number * MOST_STEPS],
-        found_count=len(found),
+        found=matching_results[(number - 1) * MOST_STEPS : number * MOST_STEPS],
+        found_count=len(matching_results),
         text=text,
         status=status,
         host=host,
         statuses=ORDER,
         number=number,
-        pages=max(1, -(-len(found) // MOST_STEPS)),
+        pages=max(1, -(-len(matching_results) // MOST_STEPS)),
     )
 
 
@@ -111,16 +111,16 @@ def changes(request: Request) -> Response:
     site = site_of(request)
     row = site.runs.find(request.path_params["run_id"])
     steps = site.steps(row)
-    found = []
+    diffs = []
     for host, results in steps.by_host().items():
         if any(result.status == "changed" for result in results):
             outputs = outputs_of(row.record.folder, host, results)
-            found += [
+            diffs += [
                 (result, outputs.get(result.number, ("", ""))[1])
                 for result in results
                 if result.status == "changed"
             ]
-    return site.page(request, "changes.html", row=row, changes=found[:MOST_ROWS], count=len(found))
+    return site.page(request, "changes.html", row=row, changes=diffs[:MOST_ROWS], count=len(diffs))
 
 
 ROUTES = [

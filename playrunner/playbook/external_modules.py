@@ -43,17 +43,17 @@ def import_path(name: str) -> str:
 
 def without_action(name: str) -> str | None:
     """The host's part of a module, under a name of its own, for an action plugin that runs it."""
-    found = _named.get(name) or (
+    module = _named.get(name) or (
         module_files.core_module(name)
         if name.startswith(("ansible.builtin.", "ansible.legacy."))
         else module_files.in_library(name)
         or module_files.find_module(name)
         or module_files.core_module(name)
     )
-    if found is None or found.path == found.action:
+    if module is None or module.path == module.action:
         return None
-    plain = f"{found.name} (module)"
-    _named[plain] = replace(found, action=None)
+    plain = f"{module.name} (module)"
+    _named[plain] = replace(module, action=None)
     return plain
 
 

@@ -120,12 +120,12 @@ def _number(value: Any, kind: Any, least: int, most: int, what: str) -> Any:
     try:
         if isinstance(value, bool):
             raise ValueError
-        found = arguments.convert(value, kind)
+        amount = arguments.convert(value, kind)
     except ValueError:
         raise ValueError(f"takes {what}, not {_shown(value)}") from None
-    if not least <= found <= most:
+    if not least <= amount <= most:
         raise ValueError(f"takes {what} from {least} to {most}, not {_shown(value)}")
-    return found
+    return amount
 
 
 def _text(value: Any) -> str:

@@ -199,12 +199,12 @@ def _environment(entry: Located) -> tuple[Any, ...]:
 
 
 def read_tags(entry: Located) -> list[str]:
-    found: list[str] = []
+    tags: list[str] = []
     for tag in as_list(entry.get("tags")):
         if isinstance(tag, (dict, list)):
             raise BadInput("a tag is a plain word", entry.place("tags"))
-        found += [tag] if is_template(tag) else [part.strip() for part in str(tag).split(",")]
-    return found
+        tags += [tag] if is_template(tag) else [part.strip() for part in str(tag).split(",")]
+    return tags
 
 
 def read_vars(entry: Located, word: str = "vars") -> dict[str, Any]:

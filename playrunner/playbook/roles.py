@@ -207,8 +207,8 @@ def import_role(given: Mapping[str, Any], place: Place, around: Surroundings) ->
     play."""
     written = given.get("allow_duplicates", True)
     again = as_bool(rendered_at_load(written, "allow_duplicates", place, around))
-    found = RoleList(around, around.imported.done if around.imported else None)
-    found.add(
+    role_list = RoleList(around, around.imported.done if around.imported else None)
+    role_list.add(
         str(given["name"]),
         place,
         parts=role_parts(given),
@@ -217,9 +217,9 @@ def import_role(given: Mapping[str, Any], place: Place, around: Surroundings) ->
     )
     if around.imported is not None:
         public = as_bool(given["public"]) if "public" in given else None
-        around.imported.roles.extend(replace(role, public=public) for role in found.roles)
-        around.imported.handlers.extend(found.handlers)
-    return tuple(found.nodes)
+        around.imported.roles.extend(replace(role, public=public) for role in role_list.roles)
+        around.imported.handlers.extend(role_list.handlers)
+    return tuple(role_list.nodes)
 
 
 def role_parts(given: Mapping[str, Any]) -> dict[str, str]:

@@ -47,12 +47,12 @@ def run_action(
 ) -> dict[str, Any]:
     """Run an action plugin; its result is data."""
     with ansible_library.lock():
-        found: Any = ansible_library.loader("action").get(
+        plugin_class: Any = ansible_library.loader("action").get(
             task.name.removeprefix("library."), class_only=True
         )
-        if found is None:
+        if plugin_class is None:
             raise BadInput(f'there is no action plugin "{task.name}"')
-        bridged = _bridged(found, host)
+        bridged = _bridged(plugin_class, host)
         connection = _connection(host)
         plugin: Any = bridged(
             task=_task(task),
@@ -85,8 +85,8 @@ def run_action(
     return values
 
 
-def _bridged(found: type, host: Host) -> type:
-    return type("Bridged", (_Bridge, found), {"bridge_host": host})
+def _bridged(plugin_class: type, host: Host) -> type:
+    return type("Bridged", (_Bridge, plugin_class), {"bridge_host": host})
 
 
 class _Loaders:
@@ -106,10 +106,10 @@ class _ActionLoader:
         self._loader, self._host = loader, host
 
     def get(self, name: str, *args: Any, class_only: bool = False, **given: Any) -> Any:
-        found = self._loader.get(name, class_only=True)
-        if found is None or class_only:
-            return found and _bridged(found, self._host)
-        return _bridged(found, self._host)(*args, **given)
+        plugin_class = self._loader.get(name, class_only=True)
+        if plugin_class is None or class_only:
+            return plugin_class and _bridged(plugin_class, self._host)
+        return _bridged(plugin_class, self._host)(*args, **given)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)

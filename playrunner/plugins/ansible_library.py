@@ -30,12 +30,12 @@ def loader(kind: str) -> Any:
             )
         # About the plugins' own code, which the user of a collection cannot change
         os.environ.setdefault("ANSIBLE_DEPRECATION_WARNINGS", "False")
-        found = importlib.import_module("ansible.plugins.loader")
+        loader_module = importlib.import_module("ansible.plugins.loader")
         if not _prepared:
             roots = [str(root.parent) for root in folders.collection_roots()]
-            found.init_plugin_loader(roots)
+            loader_module.init_plugin_loader(roots)
             _prepared = True
-        made = getattr(found, f"{kind}_loader")
+        made = getattr(loader_module, f"{kind}_loader")
         for folder in folders.folders(kind):
             made.add_directory(str(folder))
         return made

@@ -21,13 +21,13 @@ def imports_of(tree: ast.Module, name: str, package: bool) -> list[Import]:
 
 def foreign(files: Mapping[str, Sequence[Import]], main: str) -> list[Import]:
     """What is imported by `main` and by those of `files` that it imports, in their order."""
-    found: dict[Import, None] = {}
-    _follow(main, files, found, set())
-    return list(found)
+    imports: dict[Import, None] = {}
+    _follow(main, files, imports, set())
+    return list(imports)
 
 
 def _follow(
-    name: str, files: Mapping[str, Sequence[Import]], found: dict[Import, None], seen: set[str]
+    name: str, files: Mapping[str, Sequence[Import]], imports: dict[Import, None], seen: set[str]
 ) -> None:
     if name in seen:
         return
@@ -35,9 +35,9 @@ def _follow(
     for base, names in files.get(name, ()):
         if base.partition(".")[0] in _OURS:
             for inner in (base, *(f"{base}.{leaf}" for leaf in names)):
-                _follow(inner, files, found, seen)
+                _follow(inner, files, imports, seen)
         else:
-            found[(base, names)] = None
+            imports[(base, names)] = None
 
 
 def _of_statements(

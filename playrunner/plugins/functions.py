@@ -106,17 +106,17 @@ def _loaded(kind: str, name: str) -> Function | None:
 def _in_folder(kind: str, folder: Path) -> tuple[dict[str, Function], list[str]]:
     """The functions of a folder, and why files are passed over: a broken one takes nothing from
     those who do not use it."""
-    found: dict[str, Function] = {}
+    functions: dict[str, Function] = {}
     lost = []
     for path in sorted(folder.rglob("*.py")):
         if path.name.startswith("_"):
             continue
         try:
-            found |= _in_file(kind, path)
+            functions |= _in_file(kind, path)
         except BadInput as error:
             sys.stderr.write(f"warning: {error}; it is passed over\n")
             lost.append(str(error))
-    return found, lost
+    return functions, lost
 
 
 def _in_file(kind: str, path: Path) -> dict[str, Function]:

@@ -53,19 +53,19 @@ def files_of(
 def _closure(
     names: tuple[str, ...], source: bytes, dotted: str, utils: tuple[Path, ...]
 ) -> dict[str, SourceFile]:
-    found: dict[str, SourceFile] = {}
+    files: dict[str, SourceFile] = {}
     waiting = [*names, *_imported(source, dotted, False)]
     while waiting:
         name = waiting.pop()
-        if name in found:
+        if name in files:
             continue
         file = _located(name, utils)
         if file is None:
             continue
-        found[name] = file
+        files[name] = file
         waiting.append(name.rpartition(".")[0])
         waiting += _imported_by(file)
-    return found
+    return files
 
 
 @cache

@@ -30,7 +30,7 @@ def read_with_plugin(name: str, path: Path, place: Place) -> dict[str, Any]:
                     " executable script that answers --list with JSON",
                     place,
                 )
-            found = importlib.import_module("ansible.inventory.data").InventoryData()
+            data = importlib.import_module("ansible.inventory.data").InventoryData()
             reader = ansible_library.data_loader(str(path.parent))
             if not plugin.verify_file(str(path.absolute())):
                 raise BadInput(
@@ -38,26 +38,26 @@ def read_with_plugin(name: str, path: Path, place: Place) -> dict[str, Any]:
                     " how it must end",
                     place,
                 )
-            plugin.parse(found, reader, str(path.absolute()), cache=False)
+            plugin.parse(data, reader, str(path.absolute()), cache=False)
             getattr(plugin, "update_cache_if_changed", _nothing)()
-            found.reconcile_inventory()
+            data.reconcile_inventory()
         except PlayrunnerError:
             raise
         except Exception as error:  # Ansible's errors, and the plugin's own
             raise BadInput(f'the inventory plugin "{name}" failed: {error}', place) from None
-    return _described(found)
+    return _described(data)
 
 
-def _described(found: Any) -> dict[str, Any]:
+def _described(data: Any) -> dict[str, Any]:
     groups: dict[str, Any] = {}
-    for name, group in found.groups.items():
+    for name, group in data.groups.items():
         groups[str(name)] = {
             "hosts": [str(host.name) for host in group.hosts],
             "children": [str(child.name) for child in group.child_groups],
             "vars": as_data(dict(group.vars)),
         }
     own = {
-        str(name): _host_variables(as_data(dict(host.vars))) for name, host in found.hosts.items()
+        str(name): _host_variables(as_data(dict(host.vars))) for name, host in data.hosts.items()
     }
     return {**groups, "_meta": {"hostvars": own}}
 

@@ -46,10 +46,10 @@ def _variables(plugin_name: str, file: Path, kind: str, name: str, folder: Path)
             holder: Any = importlib.import_module(f"ansible.inventory.{kind}")
             entity = getattr(holder, kind.capitalize())(name)
             reader = ansible_library.data_loader(str(folder))
-            found = plugin.get_vars(reader, str(folder.absolute()), [entity])
+            variables = plugin.get_vars(reader, str(folder.absolute()), [entity])
         except PlayrunnerError:
             raise
         except Exception as error:  # Ansible's errors, and the plugin's own
             raise BadInput(f"{file}: the vars plugin failed for {kind} {name}: {error}") from None
-    values: dict[str, Any] = as_data(found or {})
+    values: dict[str, Any] = as_data(variables or {})
     return values

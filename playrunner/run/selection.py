@@ -59,12 +59,12 @@ class Plan:
 
 def rendered_tags(tags: frozenset[str], scope: Scope) -> frozenset[str]:
     """The tags with templates among them rendered; one may give several."""
-    found: list[str] = []
+    words: list[str] = []
     for tag in tags:
         rendered = scope.run_vars.templar.render(tag, scope)
         for each in rendered if isinstance(rendered, list) else [rendered]:
-            found += _words(str(each))
-    return frozenset(found)
+            words += _words(str(each))
+    return frozenset(words)
 
 
 def make_plan(

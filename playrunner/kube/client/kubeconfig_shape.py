@@ -76,12 +76,12 @@ def _check(value: Any, shape: Shape, path: str, place: Place) -> None:
     if not fits:
         raise BadInput(f"{path} is not {_NAMES[kind]}, as in every kubeconfig; {REMEDY}", place)
     if isinstance(shape, list):
-        for index, one in enumerate(value):
+        for index, item in enumerate(value):
             _check(
-                one,
+                item,
                 shape[0],
                 f"{path}[{index}]",
-                Place(place.file, getattr(one, "line", 0) or place.line),
+                Place(place.file, getattr(item, "line", 0) or place.line),
             )
     elif isinstance(shape, dict):
         _check_fields(value, shape, path, place)

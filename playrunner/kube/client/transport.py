@@ -153,12 +153,12 @@ class Transport:
         """An idle connection that the server has not ended meanwhile, or a new one."""
         while True:
             with self._lock:
-                one = self._idle.pop() if self._idle else None
-            if one is None:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
                 return self.connection()
-            if one.sock is not None and not _ended(one.sock):
-                return one
-            one.close()
+            if connection.sock is not None and not _ended(connection.sock):
+                return connection
+            connection.close()
 
     def _asked(
         self,

@@ -18,12 +18,13 @@ def live_objects(kube: Kube, definitions: Iterable[Mapping[str, Any]]) -> list[s
     lines = []
     for definition in definitions:
         served = [one for one in defined_by(definition) if one.namespaced]
-        found = [one for one in kube.listing(served[-1]).items if _lives(one)] if served else []
-        if found:
-            names = [f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in found]
+        objects = [obj for obj in kube.listing(served[-1]).items if _lives(obj)] if served else []
+        if objects:
+            names = [f"{obj['metadata']['namespace']}/{obj['metadata']['name']}" for obj in objects]
             more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
             lines.append(
-                f"{len(found)} {served[-1].spelled}: {', '.join(sorted(names)[:MOST_NAMED])}{more}"
+                f"{len(objects)} {served[-1].spelled}:"
+                f" {', '.join(sorted(names)[:MOST_NAMED])}{more}"
             )
     return lines
 

@@ -36,12 +36,12 @@ def readiness_of(thing: KubeObject) -> Readiness:
 def condition(thing: KubeObject, wanted: str) -> Readiness:
     """A condition by name (`Available`), or with its expected status (`Progressing=False`)."""
     name, _, status = wanted.partition("=")
-    found = conditions(thing).get(name)
-    if found is None:
+    current = conditions(thing).get(name)
+    if current is None:
         return Readiness(f"has no condition {name} yet")
-    if str(found.get("status")).lower() == (status or "True").lower():
+    if str(current.get("status")).lower() == (status or "True").lower():
         return READY
-    return Readiness(f"{name} is {found.get('status')}{_because(found)}")
+    return Readiness(f"{name} is {current.get('status')}{_because(current)}")
 
 
 def conditions(thing: KubeObject) -> dict[str, KubeObject]:
@@ -257,8 +257,8 @@ def _seen(thing: KubeObject) -> bool:
     return _number(_status(thing).get("observedGeneration")) >= generation
 
 
-def _because(found: KubeObject) -> str:
-    text = found.get("message") or found.get("reason")
+def _because(current: KubeObject) -> str:
+    text = current.get("message") or current.get("reason")
     return f": {text}" if text else ""
 
 

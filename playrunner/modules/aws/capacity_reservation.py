@@ -29,12 +29,12 @@ class CapacityReservation(Probe):
             missing=("InvalidCapacityReservationId.NotFound",),
             CapacityReservationIds=[self.id],
         )
-        found = (answer or {}).get("CapacityReservations") or ()
-        if not found:
+        reservations = (answer or {}).get("CapacityReservations") or ()
+        if not reservations:
             raise Failed(
                 f"there is no capacity reservation {self.id} in {ctx.aws.region}{self._offers(ctx)}"
             )
-        reservation = dict(found[0])
+        reservation = dict(reservations[0])
         if self.instance_type and reservation["InstanceType"] != self.instance_type:
             raise Failed(
                 f"{self.id} is a reservation of {reservation['InstanceType']}, not of"

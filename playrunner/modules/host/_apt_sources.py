@@ -65,12 +65,12 @@ class Lists:
         }
 
     def with_source(self, source: str, file: str) -> dict[str, str]:
-        found = False
+        present = False
         for lines in self.lines.values():
             for line in lines:
                 if line.is_source and line.text == source:
-                    line.enabled = found = True
-        if not found:
+                    line.enabled = present = True
+        if not present:
             path = file if "/" in file else os.path.join(self.folder, file)
             self.lines.setdefault(path, []).append(Line(source))
         return self.texts()

@@ -111,12 +111,12 @@ def fed(text: Optional[str], add_newline: bool) -> Optional[str]:
 def skipped(command: Any, reason: str, check: bool) -> dict[str, Any]:
     verb = "Would not run" if check else "Did not run"
     path, _, what = reason.partition(" ")
-    said = f"skipped, since {reason}"
+    message = f"skipped, since {reason}"
     return {
         "cmd": command,
         "rc": 0,
-        "stdout": said,
-        "stdout_lines": [said],
+        "stdout": message,
+        "stdout_lines": [message],
         "stderr": "",
         "stderr_lines": [],
         "start": None,

@@ -101,12 +101,18 @@ class Delivered(Placed):
         self.deliver(ctx, ctx.memory["path"], ctx.memory["entry"], change)
 
     def deliver(self, ctx: HostContext, path: str, entry: Entry, change: Change) -> None:
-        after, found = change.after, change.observed
+        after, current = change.after, change.observed
         # Restoring an earlier state writes other content than the entry's, and needs no backup.
         forward = after is not None and after.get("sha1") == entry["sha1"]
-        if forward and found and found["kind"] == "file" and self.backup and change.touches("sha1"):
+        if (
+            forward
+            and current
+            and current["kind"] == "file"
+            and self.backup
+            and change.touches("sha1")
+        ):
             ctx.memory["backup_file"] = backup_of(ctx, path)
-        if forward and found and found["kind"] == "absent":
+        if forward and current and current["kind"] == "absent":
             make_folders(
                 os.path.dirname(path),
                 {

@@ -178,11 +178,13 @@ def _default_ipv6(interfaces: dict[str, Any]) -> dict[str, Any]:
     if not ways:
         return {}
     best = min(ways, key=lambda row: int(row[5], 16))
-    found = interfaces.get(best[9], {})
+    best_interface = interfaces.get(best[9], {})
     address: dict[str, str] = next(
-        (entry for entry in found.get("ipv6", []) if entry["scope"] == "global"), {}
+        (entry for entry in best_interface.get("ipv6", []) if entry["scope"] == "global"), {}
     )
-    told: dict[str, Any] = {"interface": best[9], **address}
-    told.update({key: found[key] for key in ("macaddress", "mtu", "type") if key in found})
+    facts: dict[str, Any] = {"interface": best[9], **address}
+    facts.update(
+        {key: best_interface[key] for key in ("macaddress", "mtu", "type") if key in best_interface}
+    )
     gateway = socket.inet_ntop(socket.AF_INET6, bytes.fromhex(best[4]))
-    return told if gateway == "::" else {**told, "gateway": gateway}
+    return facts if gateway == "::" else {**facts, "gateway": gateway}

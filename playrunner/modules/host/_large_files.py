@@ -179,12 +179,12 @@ def _locked(part: str, wait: bool = True) -> Optional[int]:
         time.sleep(LOCK_LOOK_SECONDS)
 
 
-def _is_ours(found: os.stat_result) -> bool:
+def _is_ours(file_stat: os.stat_result) -> bool:
     """In a folder that others write to, a file of this name may be theirs, or a link to another of
     ours."""
     return (
-        stat.S_ISREG(found.st_mode)
-        and found.st_uid == os.geteuid()
-        and found.st_nlink == 1
-        and not found.st_mode & 0o077
+        stat.S_ISREG(file_stat.st_mode)
+        and file_stat.st_uid == os.geteuid()
+        and file_stat.st_nlink == 1
+        and not file_stat.st_mode & 0o077
     )

@@ -110,14 +110,14 @@ class AptKey(Module):
             stdin=None if self.file else self._content(ctx),
             env=_PLAIN,
         )
-        found = _numbers(ran.out)
-        if ran.rc or not found:
+        numbers = _numbers(ran.out)
+        if ran.rc or not numbers:
             raise Failed(
                 f"Unable to extract key from '{self.file or 'inline data'}'",
                 stdout=ran.out,
                 stderr=ran.err,
             )
-        return found[0]
+        return numbers[0]
 
     def _add(self, ctx: HostContext, identity: dict[str, str]) -> None:
         if self.keyserver:

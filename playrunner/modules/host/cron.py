@@ -100,12 +100,12 @@ class Cron(Module):
             self._crontab(ctx, (change.after or {"lines": []})["lines"])
 
     def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
-        told: dict[str, Any] = _crontab.names_in((change.after or {"lines": []})["lines"])
+        values: dict[str, Any] = _crontab.names_in((change.after or {"lines": []})["lines"])
         if self._file:
-            told["cron_file"] = self.cron_file
+            values["cron_file"] = self.cron_file
         if "backup_file" in ctx.memory:
-            told["backup_file"] = ctx.memory["backup_file"]
-        return told
+            values["backup_file"] = ctx.memory["backup_file"]
+        return values
 
     def _line(self) -> str:
         when = (

@@ -114,21 +114,21 @@ class Git(Module):
         after = (change.after or {}).get("commit", before)
         if change and not ctx.check and change.after and (self.clone or before):
             after = self._commit_here(ctx)
-        told: dict[str, Any] = {"before": before, "after": after}
+        values: dict[str, Any] = {"before": before, "after": after}
         if change.observed and self.update:
-            told["remote_url_changed"] = change.touches("url")
-            told["changed"] = before != after or change.touches("modified", "url")
+            values["remote_url_changed"] = change.touches("url")
+            values["changed"] = before != after or change.touches("modified", "url")
         if self.archive and not ctx.check and os.path.isdir(self._dest):
-            self._pack(ctx, told, bool(change))
-        return told
+            self._pack(ctx, values, bool(change))
+        return values
 
-    def _pack(self, ctx: HostContext, told: dict[str, Any], changed: bool) -> None:
+    def _pack(self, ctx: HostContext, values: dict[str, Any], changed: bool) -> None:
         from playrunner.modules.host._git_archive import pack
 
         words = [self._git, "-C", self._dest]
         packed = pack(ctx, words, self.archive or "", self.version, self.archive_prefix)
-        told["archive"] = expanded(self.archive or "")
-        told["changed"] = bool(told.get("changed", changed)) or packed
+        values["archive"] = expanded(self.archive or "")
+        values["changed"] = bool(values.get("changed", changed)) or packed
 
     def _verify(self, ctx: HostContext) -> None:
         """Refuse a version without a good signature of somebody who is listed."""

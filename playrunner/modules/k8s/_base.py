@@ -29,12 +29,14 @@ def stands_on_nothing(after: Any, ctx: Context) -> bool:
     after (`after: "{{ x }}"`) is not there, or about to go, and no API answers any more. Of a
     cluster that should be there, silence is an error."""
     named = [
-        one for one in (after if isinstance(after, list) else [after]) if isinstance(one, Mapping)
+        result
+        for result in (after if isinstance(after, list) else [after])
+        if isinstance(result, Mapping)
     ]
-    if any(one.get(NO_CLUSTER) is True for one in named):
+    if any(result.get(NO_CLUSTER) is True for result in named):
         return True
     return any(
-        one.get("absent") is True or one.get(DELETING) is True for one in named
+        result.get("absent") is True or result.get(DELETING) is True for result in named
     ) and not answers(ctx)
 
 

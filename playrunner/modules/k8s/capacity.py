@@ -128,12 +128,12 @@ def _add(total: dict[str, float], offers: Iterable[Mapping[str, float]]) -> None
 
 
 def _number(quantity: object) -> float:
-    found = amount(quantity)
-    if found is None:
+    number = amount(quantity)
+    if number is None:
         raise Failed(
             f'a node offers "{quantity}", which is no quantity; see: kubectl describe nodes'
         )
-    return found
+    return number
 
 
 def _written(name: str, number: float) -> str:

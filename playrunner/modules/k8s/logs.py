@@ -51,9 +51,9 @@ class Logs(Probe):
             ),
             targets,
         )
-        found = {
+        logs = {
             f"{pod}/{container}": text
             for (pod, container), text in zip(targets, texts, strict=True)
         }
         whole = "\n".join(text.rstrip("\n") for text in texts)
-        return {"logs": found, "stdout": whole, "stdout_lines": whole.splitlines()}
+        return {"logs": logs, "stdout": whole, "stdout_lines": whole.splitlines()}

@@ -56,14 +56,14 @@ class Proof(Action):
             raise Failed(f"{body['kind']} {body['metadata']['name']}: {refusal(error)}") from None
         try:
             missing = self._waited(ctx, made)
-            told = self._told(ctx, resource, made) if missing else ""
+            explanation = self._told(ctx, resource, made) if missing else ""
         finally:
             meta = made["metadata"]
             ctx.kube.delete(resource, meta["namespace"], meta["name"], meta["uid"])
         if missing:
             raise Failed(
                 f"{body['kind']} {meta['name']} got {missing} within {self.timeout:g} seconds: its"
-                f" operator does not act{told}"
+                f" operator does not act{explanation}"
             )
         return {"changed": False, "proved": True}
 

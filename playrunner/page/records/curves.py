@@ -26,7 +26,7 @@ def curves(metrics: MetricsFile, since: int = 0, most: int = MOST_POINTS) -> dic
     """Series by name, each with steps `x`, clock times `t` and values `y`; empty ones are left
     out."""
     steps, times = metrics.columns["step"], metrics.columns["time"]
-    found: dict[str, Points] = {}
+    series: dict[str, Points] = {}
     for name in SERIES:
         if name not in metrics.filled:
             continue
@@ -35,12 +35,12 @@ def curves(metrics: MetricsFile, since: int = 0, most: int = MOST_POINTS) -> dic
         rows = [row for row in range(since, len(values)) if values[row] == values[row]]
         if rows:
             kept = thinned(rows, values, most)
-            found[name] = {
+            series[name] = {
                 "x": [steps[row] for row in kept],
                 "t": [None if math.isnan(times[row]) else times[row] for row in kept],
                 "y": [values[row] for row in kept],
             }
-    return found
+    return series
 
 
 def thinned(rows: list[int], values: Any, most: int) -> list[int]:

@@ -47,7 +47,7 @@ def log_lines(
     folder: Path, rank: str = "", text: str = "", most: int = MOST_LINES
 ) -> tuple[list[LogLine], list[str]]:
     """The last lines of a rank (empty: of all) that have the text, and the ranks there are."""
-    found: deque[LogLine] = deque(maxlen=most)
+    lines: deque[LogLine] = deque(maxlen=most)
     ranks: dict[str, None] = {}
     wanted = text.lower()
     for host in hosts_of(folder):
@@ -56,22 +56,22 @@ def log_lines(
             name = label[1] if label else ""
             ranks[name] = None
             if (not rank or name == rank) and (not wanted or wanted in line.lower()):
-                found.append(LogLine(host, name, line[:MOST_WIDTH]))
-    return list(found), sorted(filter(None, ranks), key=_rank_order)
+                lines.append(LogLine(host, name, line[:MOST_WIDTH]))
+    return list(lines), sorted(filter(None, ranks), key=_rank_order)
 
 
 def marks(folder: Path, hosts: Sequence[str] = ()) -> list[dict[str, str | int]]:
     """Checkpoints, restarts, resumes and alerts of the guard in the log of the first host, each at
     the step that it names or that was logged before."""
-    found: list[dict[str, str | int]] = []
+    events: list[dict[str, str | int]] = []
     step = 0
     for line in _tail(_first_log(folder, hosts)):
         if exact := _SAVED.search(line) or _RESUMED.search(line) or _STEP.search(line):
             step = int(exact[1][:12])
         if match := _MARK.match(line):
             kind = _KINDS.get(match[2], match[2])
-            found.append({"step": step, "kind": kind, "text": match[1][:200]})
-    return found[-200:]
+            events.append({"step": step, "kind": kind, "text": match[1][:200]})
+    return events[-200:]
 
 
 def last_state(folder: Path, hosts: Sequence[str] = ()) -> str:

@@ -46,14 +46,14 @@ def by_role(status: Mapping[str, Any], audit: Mapping[str, Any]) -> list[RoleGro
     ]
     groups: dict[str, list[ResourceRow]] = {}
     for thing in _mappings(status.get("things")):
-        found = {} if thing.get("state") in _ABSENT else _taken(thing, listed)
+        audit_entry = {} if thing.get("state") in _ABSENT else _taken(thing, listed)
         groups.setdefault(str(thing.get("role", "")), []).append(
             ResourceRow(
                 str(thing.get("state", "")),
                 str(thing.get("thing", "")),
                 str(thing.get("id", "")),
                 str(thing.get("module", "")),
-                found,
+                audit_entry,
             )
         )
     if listed:

@@ -74,14 +74,14 @@ def outputs_of(
 ) -> dict[int, tuple[str, str]]:
     """Output and diff of every step of a host, by the step's number."""
     own = [result for result in results if result.host == host and result.status != "running"]
-    found = {}
+    outputs = {}
     log = blocks(folder, host)
     for result in own:
         for block in log:
             if block.title == f"{result.status}: {result.step}".split("\n", 1)[0]:
-                found[result.number] = (block.output, block.diff)
+                outputs[result.number] = (block.output, block.diff)
                 break
-    return found
+    return outputs
 
 
 def chosen(

@@ -19,7 +19,7 @@ NOT_ASKED = "Not prompting as we are not in interactive mode"
 
 def answers(play: Play, scope: Scope, report: Report) -> dict[str, Any]:
     """The answers by variable, without those that --extra-vars gives."""
-    found = {}
+    values = {}
     for asked in play.vars_prompt:
         prompt = {key: _rendered(value, scope) for key, value in asked.items()}
         name = str(prompt["name"])
@@ -27,8 +27,8 @@ def answers(play: Play, scope: Scope, report: Report) -> dict[str, Any]:
             text = _answer(name, prompt, report)
             if prompt.get("encrypt"):
                 text = _encrypted(text, prompt)
-            found[name] = Written(text) if as_bool(prompt.get("unsafe", False)) else written(text)
-    return found
+            values[name] = Written(text) if as_bool(prompt.get("unsafe", False)) else written(text)
+    return values
 
 
 def _rendered(value: Any, scope: Scope) -> Any:

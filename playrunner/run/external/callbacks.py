@@ -145,22 +145,22 @@ def _load(named: tuple[str, bool]) -> Any:
     name, asked = named
     with ansible_library.lock():
         try:
-            found: Any = ansible_library.loader("callback").get(name, class_only=True)
+            plugin_class: Any = ansible_library.loader("callback").get(name, class_only=True)
         except BadInput:
             raise
         except Exception as error:  # the plugin's own code
             raise BadInput(f'the callback plugin "{name}" cannot be loaded: {error}') from None
-        if found is None:
+        if plugin_class is None:
             raise BadInput(f'there is no callback plugin "{name}" (ANSIBLE_CALLBACKS_ENABLED)')
-        if getattr(found, "CALLBACK_TYPE", "") == "stdout":
+        if getattr(plugin_class, "CALLBACK_TYPE", "") == "stdout":
             return None
-        wants_asking = getattr(found, "CALLBACK_NEEDS_ENABLED", False) or getattr(
-            found, "CALLBACK_NEEDS_WHITELIST", False
+        wants_asking = getattr(plugin_class, "CALLBACK_NEEDS_ENABLED", False) or getattr(
+            plugin_class, "CALLBACK_NEEDS_WHITELIST", False
         )
         if wants_asking and not asked:
             return None
         try:
-            plugin = found()
+            plugin = plugin_class()
             plugin.set_options()
             getattr(plugin, "_init_callback_methods", _nothing)()
         except Exception as error:  # the plugin's own code

@@ -59,7 +59,7 @@ def _calling(name: str) -> Lookup:
             if plugin is None:
                 raise BadInput(f"there is no lookup {name!r}")
             # Not under the lock: a variable that it reads may have to wait for another host
-            found = plugin.run(
+            result = plugin.run(
                 [as_given(term) for term in terms],
                 variables=variables,
                 **{option: as_given(value) for option, value in options.items()},
@@ -68,7 +68,7 @@ def _calling(name: str) -> Lookup:
             raise
         except Exception as error:  # Ansible's errors, and the plugin's own
             raise StepFailed(f"lookup {name!r}: {error}") from None
-        values: list[Any] = as_data(list(found) if found is not None else [])
+        values: list[Any] = as_data(list(result) if result is not None else [])
         return values
 
     return call

@@ -102,12 +102,12 @@ class LookupFunctions:
         """The one thing that is found; texts are joined with commas, other values stay a list."""
         if options.pop("wantlist", False):
             return self._found(context, name, terms, errors, options) or []
-        found = self._found(context, name, terms, errors, options)
-        if found is None or len(found) == 0:
-            return found
-        if len(found) == 1:
-            return found[0]
-        return ",".join(found) if all(isinstance(each, str) for each in found) else found
+        result = self._found(context, name, terms, errors, options)
+        if result is None or len(result) == 0:
+            return result
+        if len(result) == 1:
+            return result[0]
+        return ",".join(result) if all(isinstance(each, str) for each in result) else result
 
     def unknown(self, tree: nodes.Template) -> str | None:
         """What is wrong with the first lookup in a template that does not exist, or None."""

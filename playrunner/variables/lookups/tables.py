@@ -95,14 +95,14 @@ def _found(name: str, scope: LookupScope) -> Path:
 
 def _key_and_options(term: str, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """`key section=a file=b` in the old one-text form, over the options."""
-    found = list(_OPTION.finditer(term))
-    if not found:
+    matches = list(_OPTION.finditer(term))
+    if not matches:
         return term, options
-    pairs = {each["name"]: each["value"] for each in found}
+    pairs = {each["name"]: each["value"] for each in matches}
     for name, value in pairs.items():
         if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
             pairs[name] = value[1:-1]
-    return term[: found[0].start()].strip(), {**options, **pairs}
+    return term[: matches[0].start()].strip(), {**options, **pairs}
 
 
 def _whole(options: dict[str, Any], name: str, default: int) -> int:
