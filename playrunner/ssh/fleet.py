@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -27,6 +27,7 @@ MOST_AT_ONCE = 64
 
 # What the module returned; `failed` or `unreachable` with a `msg` when it could not run
 Answer = dict[str, Any]
+AgentStep = tuple[str, dict[str, Any]]  # a module, and its arguments
 
 
 class Fleet:
@@ -70,16 +71,23 @@ class Fleet:
         return self._scopes[host]
 
     def ask(
-        self, hosts: Iterable[str], module: str, arguments: Callable[[str], dict[str, Any]]
+        self,
+        hosts: Iterable[str],
+        module: str,
+        arguments: Callable[[str], dict[str, Any]],
+        before: Mapping[str, AgentStep] | None = None,
     ) -> dict[str, Answer]:
-        """Run one module on all hosts at once; a host that fails answers `unreachable`."""
+        """Run one module on all hosts at once; a host that fails answers `unreachable`. A step that
+        is to come `before` it goes with it, and its answer is not waited for."""
         hosts = list(hosts)
         if not hosts:
             return {}
         self.agents.pool.prepare()
-        prepare(module)
+        for name in {module, *(name for name, _ in (before or {}).values())}:
+            prepare(name)
         with ThreadPoolExecutor(make_room(len(hosts), min(MOST_AT_ONCE, len(hosts)))) as pool:
-            answers = pool.map(lambda host: self._ask(host, module, arguments(host)), hosts)
+            steps = {host: (*_steps(before, host), (module, arguments(host))) for host in hosts}
+            answers = pool.map(lambda host: self._ask(host, steps[host]), hosts)
             return dict(zip(hosts, answers, strict=True))
 
     def start(self, host: str, command: str) -> Channel:
@@ -97,14 +105,20 @@ class Fleet:
         self.agents.close()
         self.agents.pool.close()
 
-    def _ask(self, host: str, module: str, arguments: dict[str, Any]) -> Answer:
+    def _ask(self, host: str, steps: Sequence[AgentStep]) -> Answer:
         dispatcher = AgentDispatcher(self.agents, FileUploads(), lambda text: None)
         try:
             key = AgentKey(self.target(host))
-            answer = dispatcher.wait(
+            *_, last = [
                 dispatcher.send(key, module, {"args": arguments, "halt": False})
-            )
+                for module, arguments in steps
+            ]
+            answer = dispatcher.wait(last)
             dispatcher.release()
             return answer
         except PlayrunnerError as error:
             return {"unreachable": True, "msg": str(error)}
+
+
+def _steps(before: Mapping[str, AgentStep] | None, host: str) -> tuple[AgentStep, ...]:
+    return (before[host],) if before and host in before else ()

@@ -27,13 +27,15 @@ def end_with_parent() -> None:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def start(argv: list[str], folder: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+def start(
+    argv: list[str], folder: Path, environment: dict[str, str], stdin: int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
     """A process of the run, in a session of its own, its output on a pipe."""
     return subprocess.Popen(
         argv,
         cwd=folder,
         env=environment,
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,

@@ -27,6 +27,7 @@ from trainer.node.folder import Lease, NodeFolder
 from trainer.node.heartbeat_link import HeartbeatServer, Peer
 from trainer.node.output import Output
 from trainer.node.peer_contact import Contact, PeerCallbacks
+from trainer.node.prepared import PreparedRanks, rank_environment
 from trainer.node.restart import Restarts
 
 TICK_SECONDS = 0.2
@@ -36,8 +37,11 @@ FAILED_GRACE_SECONDS = 3.0  # ranks that wait for a dead one cannot save
 
 
 class Supervisor:
-    def __init__(self, folder: NodeFolder, config: dict[str, Any]) -> None:
+    def __init__(
+        self, folder: NodeFolder, config: dict[str, Any], prepared: PreparedRanks | None = None
+    ) -> None:
         self.folder, self.config = folder, config
+        self.prepared = prepared or PreparedRanks()
         self.host: str = config["host"]
         self.mark = f"{config['run_id']}/{self.host}"
         self.selector = selectors.DefaultSelector()
@@ -115,8 +119,6 @@ class Supervisor:
         )
         self._write_status()
 
-    # --- starting again
-
     def _starts_again(self) -> bool:
         """Whether to stay after all processes have ended: the first node decides."""
         if self.state != "failing" or not self.restarts.most:
@@ -144,27 +146,23 @@ class Supervisor:
         self.output.tail.clear()
         self._start_all()
 
-    # --- processes
-
     def _start_all(self) -> None:
         try:
             for command in self.config["commands"]:
                 self._start(command)
+            self.prepared.end()
         except OSError as error:
-            what = f"a process could not be started: {error}"
-            self._fail(Failure(self.host, failure.NOT_STARTED, what, time.time()))
+            self._fail_here(failure.NOT_STARTED, f"a process could not be started: {error}")
         self._write_status()
 
     def _start(self, command: dict[str, Any]) -> None:
-        own = {processes.MARK: self.mark, "TRAINER_TOKEN": self.config["token"]}
-        own["TRAINER_NODE"] = str(self.folder.path)
+        given = {**self.folder.variables(self.config), **command["environment"]}
+        environment = rank_environment(given, self.config, self.folder.path)
         if self.apart:  # the first node of each folder maintains it
-            own["TRAINER_KEEPS"] = str(int(self.config["sees"][0] == self.host))
+            environment["TRAINER_KEEPS"] = str(int(self.config["sees"][0] == self.host))
         if self.restarts.count:  # the network was checked when the run started first
-            own |= {"TRAINER_GATE": "", "TRAINER_RESTART": str(self.restarts.count)}
-        shared = self.folder.variables(self.config)
-        environment = {**os.environ, **shared, **command["environment"], **own}
-        process = processes.start(command["argv"], self.folder.run, environment)
+            environment |= {"TRAINER_GATE": "", "TRAINER_RESTART": str(self.restarts.count)}
+        process = self.prepared.start(command["argv"], self.folder.run, environment)
         self.children.append(process)
         self.running[process.pid] = command["label"]
         self.output.add(process.stdout, command["label"])
@@ -181,14 +179,15 @@ class Supervisor:
         if not self.running and self.state == "running":
             self.output.note("this node is done")
 
+    def _fail_here(self, kind: str, what: str) -> None:
+        self._fail(Failure(self.host, kind, what, time.time()))
+
     def _fail(self, new_failure: Failure) -> None:
         if self.state == "stopping":
             return  # errors while stopping on request are not failures
         self.failures.append(new_failure)
         self.contact.send_failure(new_failure)
         self.stop(new_failure.reason, FAILED_GRACE_SECONDS, "failing")
-
-    # --- events
 
     def _handle(self, key: selectors.SelectorKey) -> None:
         if key.fd in self.output.pipes:
@@ -201,8 +200,7 @@ class Supervisor:
             os.read(key.fd, 64)  # a signal; its handler has run
 
     def _log_refused(self, error: OSError) -> None:
-        what = f"its log cannot be written: {error.strerror}"
-        self._fail(Failure(self.host, failure.LOG_REFUSED, what, time.time()))
+        self._fail_here(failure.LOG_REFUSED, f"its log cannot be written: {error.strerror}")
 
     def _stop_requested(self, reason: str, at_once: bool) -> None:
         """The first node ends the run."""
@@ -221,7 +219,7 @@ class Supervisor:
         patience = self.config["lease_seconds"]
         if self.lease.silence() > patience:
             what = f"the controller has not been heard from for {patience:g} s"
-            self._fail(Failure(self.host, failure.LEASE_EXPIRED, what, time.time()))
+            self._fail_here(failure.LEASE_EXPIRED, what)
 
     def _enforce(self) -> None:
         if (
@@ -282,9 +280,9 @@ class Supervisor:
         self.asked = True  # handled in the loop, where no state is half changed
 
 
-def main() -> int:
+def main(prepared: PreparedRanks | None = None) -> int:
     folder = NodeFolder(Path(sys.argv[1]), sys.argv[2])
-    supervisor = Supervisor(folder, json.loads(folder.start.read_text()))
+    supervisor = Supervisor(folder, json.loads(folder.start.read_text()), prepared)
     try:
         return supervisor.run()
     except TrainerError as error:

@@ -50,6 +50,7 @@ from playrunner.training.ssh.nodes.hosts import open_fleet, root_of, usable_host
 from playrunner.training.ssh.nodes.pool import host_pool
 from playrunner.training.ssh.nodes.sandbox_fit import fitted
 from playrunner.training.ssh.plan import environment_of, plan
+from playrunner.training.ssh.prepared import prepared_ranks, remember
 from playrunner.training.ssh.script import script_steps
 from playrunner.training.ssh.stage import data_folder
 from playrunner.training.ssh.steps import steps_for
@@ -93,7 +94,7 @@ def _launch(request: Request, options: Options) -> int:
             request = reading_data(request, data, base)
             profile = read_request(request)
         job = plan(request, profile, fleet, options)
-        facts = preflight.look(fleet, job)
+        facts = preflight.look(fleet, job, prepared_ranks(job, request, fleet, options))
         request, job = fitted(request, job, facts, fleet, options, line)
         line.minutes = job.profile.train.minutes
         existing = existing_run(job, facts, fleet)
@@ -111,6 +112,7 @@ def _launch(request: Request, options: Options) -> int:
         elif not job.profile.script:
             job = with_data(job, fleet, options, line.say)
         environment = environment_of(job, fleet, facts)
+        remember(job, facts, fleet)
         phases.done(f"checked {count(len(job.nodes), 'node')}")
         # Nothing that runs is touched before all that could refuse the launch has been looked at.
         if existing and existing.state in ("running", "stopping") and not options.check:

@@ -147,3 +147,12 @@ def read_json(path: str) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def at_home(value: Any) -> Any:
+    """The same with ~ spelled out, which only the node can do."""
+    if isinstance(value, dict):
+        return {key: at_home(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [at_home(each) for each in value]
+    return os.path.expanduser(value) if isinstance(value, str) and value.startswith("~/") else value

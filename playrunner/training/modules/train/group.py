@@ -10,7 +10,7 @@ import time
 from dataclasses import asdict
 
 from playrunner.hostside.module import Failed, Module
-from playrunner.training.modules.train import _processes, _runs
+from playrunner.training.modules.train import _processes, _runs, _waiting
 from playrunner.training.modules.train._start_order import StartOrder
 
 TYPE_CHECKING = False
@@ -77,7 +77,7 @@ class Group(Module):
 
     def apply(self, ctx: HostContext, change: Change) -> None:
         if change.after and change.after["state"] == "running":
-            self._start()
+            self._start(ctx)
         else:
             self._stop(change.observed or {})
 
@@ -87,9 +87,7 @@ class Group(Module):
     def _folder(self) -> str:
         return os.path.expanduser(self.run)
 
-    def _start(self) -> None:
-        import subprocess
-
+    def _start(self, ctx: HostContext) -> None:
         folder = os.path.join(self._folder(), "nodes", self.host)
         os.makedirs(folder, exist_ok=True)
         for name in _OF_EARLIER_LAUNCH:
@@ -97,12 +95,24 @@ class Group(Module):
                 os.unlink(os.path.join(folder, name))
         draft = os.path.join(folder, f".start.{os.getpid()}")
         with open(draft, "w") as file:
-            order = StartOrder(**_at_home(self.told))
+            order = StartOrder(**_runs.at_home(self.told))
             json.dump({**asdict(order), "sees": self.sees}, file)
         os.rename(draft, os.path.join(folder, "start.json"))
         mark = f"{self.run_id}/{self.host}"
+        open(os.path.join(folder, "supervisor.err"), "wb").close()
+        process = _waiting.begin(mark, ctx) or self._supervisor(folder, mark)
+        deadline = time.monotonic() + _START_SECONDS
+        while not os.path.exists(os.path.join(folder, "supervisor.json")):
+            if process.poll() is not None or time.monotonic() > deadline:
+                with open(os.path.join(folder, "supervisor.err"), errors="replace") as err_text:
+                    raise Failed(f"the supervisor did not start: {err_text.read().strip()[-500:]}")
+            time.sleep(0.01)
+
+    def _supervisor(self, folder: str, mark: str) -> Any:
+        import subprocess
+
         with open(os.path.join(folder, "supervisor.err"), "wb") as err:
-            process = subprocess.Popen(
+            return subprocess.Popen(
                 [
                     os.path.expanduser(self.python),
                     "-m",
@@ -121,12 +131,6 @@ class Group(Module):
                     "PLAYRUNNER_RUN": mark,
                 },
             )
-        deadline = time.monotonic() + _START_SECONDS
-        while not os.path.exists(os.path.join(folder, "supervisor.json")):
-            if process.poll() is not None or time.monotonic() > deadline:
-                with open(os.path.join(folder, "supervisor.err"), errors="replace") as err_text:
-                    raise Failed(f"the supervisor did not start: {err_text.read().strip()[-500:]}")
-            time.sleep(0.01)
 
     def _stop(self, found: State) -> None:
         supervisor = found["supervisor"]
@@ -157,12 +161,3 @@ class Group(Module):
         left = _runs.marked(mark) if mark else []
         if left:
             raise Failed(f"processes of this run do not end: {left}", left=left)
-
-
-def _at_home(value: Any) -> Any:
-    """The same with ~ spelled out, which only the node can do."""
-    if isinstance(value, dict):
-        return {key: _at_home(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_at_home(each) for each in value]
-    return os.path.expanduser(value) if isinstance(value, str) and value.startswith("~/") else value

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from playrunner.project import install_extra, program
-from playrunner.ssh.fleet import Fleet
+from playrunner.ssh.fleet import AgentStep, Fleet
 from playrunner.training.ssh.job import MASTER_PORT, Job, NodeSlot
 from playrunner.training.ssh.launchers import LAUNCHERS
 
@@ -23,8 +23,8 @@ PACKAGES = ("torch", "deepspeed", "transformers", "numpy")
 Facts = dict[str, dict[str, Any]]
 
 
-def look(fleet: Fleet, job: Job) -> Facts:
-    """What every node reports of itself."""
+def look(fleet: Fleet, job: Job, before: Mapping[str, AgentStep] | None = None) -> Facts:
+    """What every node reports of itself; a step may go to it `before`."""
     nodes = {node.host: node for node in job.nodes}
     ports = candidate_ports()
 
@@ -46,7 +46,7 @@ def look(fleet: Fleet, job: Job) -> Facts:
         }
 
     began = time.time()
-    facts = fleet.ask(nodes, "train.node", asked)
+    facts = fleet.ask(nodes, "train.node", asked, before)
     ended = time.time()
     return {host: {**said, "skew": skew(said, began, ended)} for host, said in facts.items()}
 
