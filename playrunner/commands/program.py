@@ -7,11 +7,12 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 from invoke.collection import Collection
 from invoke.exceptions import Exit, ParseError
+from invoke.parser.argument import Argument
 from invoke.parser.parser import ParseResult
 from invoke.program import Program
 
@@ -21,7 +22,7 @@ from playrunner.commands.namespace import namespace
 from playrunner.errors import BadInput
 from playrunner.project import program as program_name
 from playrunner.project import version
-from playrunner.text.did_you_mean import did_you_mean
+from playrunner.text.did_you_mean import did_you_mean, nearest
 from playrunner.text.streams import code_after_output, guard_streams
 
 _HELP = ("--help", "-h")
@@ -128,9 +129,24 @@ def _extend_invoke() -> None:
             _end(ending)
         end_process(0)
 
+    Argument.set_value = _checked(Argument.set_value)  # type: ignore[method-assign]
     Program.parse_tasks = parse_tasks  # type: ignore[method-assign, assignment]
     Program.execute = execute_and_end  # type: ignore[method-assign, assignment]
     Program.parse_cleanup = parse_cleanup  # type: ignore[method-assign, assignment]
+
+
+def _checked(set_value: Callable[[Argument, Any, bool], None]) -> Callable[..., None]:
+    """The same, with a value that is no number as the error of a bad flag."""
+
+    def set_checked(argument: Argument, value: Any, cast: bool = True) -> None:
+        try:
+            set_value(argument, value, cast)
+        except ValueError:
+            kind = "a whole number" if argument.kind is int else "a number"
+            flag = str(argument.name).replace("_", "-")
+            raise ParseError(f'--{flag} "{value}": it is {kind}') from None
+
+    return set_checked
 
 
 def _end(ending: Exit) -> NoReturn:
@@ -147,6 +163,10 @@ def _explained(error: ParseError) -> str:
         return f"{error}; {see}"
     word = unknown[1]
     if word.startswith("-"):
-        return f'there is no flag "{word}" here; {see}'
+        flags = error.context.flags if error.context else ()
+        close = nearest(word.strip("-"), [flag.strip("-") for flag in flags])
+        return f'there is no flag "{word}" here; ' + (
+            f'did you mean "--{close}"?' if close else see
+        )
     every = namespace(()).task_names
     return f'there is no verb "{word}"{did_you_mean(word, every, see)}'

@@ -6,6 +6,7 @@ import shlex
 from typing import Any
 
 from playrunner.commands.flags import options_from, verb
+from playrunner.errors import BadInput
 from playrunner.training.verbs.flags import LAUNCH, LOOK, NAMED, run_backend
 
 
@@ -39,6 +40,8 @@ def logs(
     tail: int = 50,
 ) -> int:
     """Show the output of a run's processes: rank 0's by default."""
+    if tail < 0:
+        raise BadInput(f"--tail must be 0 or more, not {tail}")
     backend = run_backend(flags, name)
     return backend.logs(name, rank, host, everything=all, follow=follow, tail=tail)
 
