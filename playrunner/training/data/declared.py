@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -11,6 +10,7 @@ from typing import Any
 
 from playrunner.errors import BadInput, Place
 from playrunner.project import find
+from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import Located, read_yaml
 from trainer.config import Data
 
@@ -72,8 +72,7 @@ def declared(inventory: Any = None) -> dict[str, DataSet]:
 def named(sets: Mapping[str, DataSet], name: str) -> DataSet:
     if name in sets:
         return sets[name]
-    close = difflib.get_close_matches(name, sets, n=1)
-    hint = f'; did you mean "{close[0]}"?' if close else f"; there are {', '.join(sorted(sets))}"
+    hint = did_you_mean(name, sets, f"there are {', '.join(sorted(sets))}")
     raise BadInput(f'--dataset "{name}": not declared in manifests/{FILE}{hint}')
 
 
@@ -103,8 +102,7 @@ def _data_set(name: str, settings: dict[str, Any], place: Place | None) -> DataS
     known = {each.name for each in fields(DataSet)} - {"name"}
     for key in settings:
         if key not in known:
-            close = difflib.get_close_matches(str(key), known, n=1)
-            hint = f'; did you mean "{close[0]}"?' if close else f"; there are {sorted(known)}"
+            hint = did_you_mean(key, known, f"there are {', '.join(sorted(known))}")
             raise BadInput(f'{where}: no setting "{key}"{hint}', place)
     for key in ("source", "into", "format"):
         if not isinstance(settings.get(key), str) or not settings[key]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from playrunner.errors import BadInput
+from playrunner.text.did_you_mean import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,5 @@ STORIES = {
 def story_of(name: str) -> Story:
     if name in STORIES:
         return STORIES[name]
-    close = difflib.get_close_matches(name, STORIES, n=1)
-    hint = f'did you mean "{close[0]}"?' if close else f"there are {', '.join(STORIES)}"
-    raise BadInput(f'no story "{name}"; {hint}')
+    hint = did_you_mean(name, STORIES, f"there are {', '.join(STORIES)}")
+    raise BadInput(f'no story "{name}"{hint}')

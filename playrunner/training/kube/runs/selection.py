@@ -3,8 +3,7 @@ newest."""
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
+from playrunner.text.did_you_mean import nearest
 from playrunner.training.kube.runs.run_view import ClusterRun, find
 from playrunner.training.kube.session import ClusterSession
 from playrunner.training.runs.selection import RunNotFound, choose_run
@@ -17,8 +16,8 @@ def the_run(session: ClusterSession, name: str) -> ClusterRun:
     run = choose_run(runs, name, GOING_ON)
     if run:
         return run
-    close = get_close_matches(name, [run.name for run in runs], 1)
+    close = nearest(name, [run.name for run in runs])
     text = f'there is no run "{name}"' if name else "there is no run"
     where = f" in namespace {session.settings.namespace} (train_namespace), nor a record of one"
-    hint = f'; did you mean "{close[0]}"?' if close else where
+    hint = f'; did you mean "{close}"?' if close else where
     raise RunNotFound(text + hint)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from playrunner.errors import HostUnreachable
 from playrunner.options import Options
 from playrunner.ssh.fleet import Fleet
+from playrunner.text.did_you_mean import did_you_mean
 from playrunner.training.runs.run import Run
 from playrunner.training.runs.selection import RunNotFound, choose_run
 from playrunner.training.ssh.nodes.hosts import training_hosts
 from playrunner.training.ssh.run_view import all_runs
+
+MOST_LISTED = 8
 
 
 def the_run(fleet: Fleet, options: Options, name: str, metrics: int = 1) -> Run:
@@ -25,10 +26,11 @@ def the_run(fleet: Fleet, options: Options, name: str, metrics: int = 1) -> Run:
 
 
 def _not_found(name: str, names: list[str], silent: dict[str, str]) -> str:
-    close = get_close_matches(name, names, 1)
     text = f'there is no run "{name}"' if name else "there is no run"
-    if close:
-        text += f'; did you mean "{close[0]}"?'
-    else:
-        text += f"; there are {', '.join(names)}" if names else " on these nodes"
+    text += did_you_mean(name, names, _listed(names)) if names else " on these nodes"
     return text + (f" ({', '.join(silent)} did not answer)" if silent else "")
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
+    return f"there are {', '.join(names[:MOST_LISTED])}{more}; train.status lists them"
