@@ -35,6 +35,8 @@ def stage(api: Client, behaviour: Behaviour, request: pytest.FixtureRequest) -> 
     minor = int("".join(filter(str.isdigit, api.ok("GET", "/version")["minor"])))
     if minor < behaviour.since:
         pytest.skip(f"servers do so since 1.{behaviour.since}, and this is 1.{minor}")
+    if minor > behaviour.until:
+        pytest.skip(f"servers did so until 1.{behaviour.until}, and this is 1.{minor}")
     name = f"test-{BEHAVIOURS.index(behaviour)}-{os.getpid()}"
     api.ok(
         "POST",

@@ -211,6 +211,10 @@ admissionregistration.k8s.io/v1 - MutatingWebhookConfiguration mutatingwebhookco
     - - in=ext gen=yes
 admissionregistration.k8s.io/v1 - ValidatingWebhookConfiguration validatingwebhookconfigurations \
     - - in=ext gen=yes
+admissionregistration.k8s.io/v1 - ValidatingAdmissionPolicy validatingadmissionpolicies \
+    - - sub=status in=ext gen=yes
+admissionregistration.k8s.io/v1 - ValidatingAdmissionPolicyBinding \
+    validatingadmissionpolicybindings - - in=ext gen=yes
 apiextensions.k8s.io/v1 apiextensions.v1 CustomResourceDefinition customresourcedefinitions \
     - crd,crds sub=status in=ext gen=yes
 apiregistration.k8s.io/v1 apiregistration.v1 APIService apiservices - - sub=status in=ext

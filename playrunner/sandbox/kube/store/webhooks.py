@@ -8,7 +8,7 @@ import json
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -20,7 +20,7 @@ from playrunner.sandbox.kube.store.store import Object
 from playrunner.sandbox.kube.store.write_options import WriteOptions
 from playrunner.sandbox.kube.wire.selectors import by_selector
 
-_GROUP = "admissionregistration.k8s.io"
+GROUP = "admissionregistration.k8s.io"
 _OPTIONS = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
 USER = {"username": "sandbox-admin", "groups": ["system:masters", "system:authenticated"]}
 
@@ -60,9 +60,26 @@ def _matching(
     before: Object | None,
     subresource: str,
 ) -> Iterator[dict[str, Any]]:
-    if kind.group == _GROUP:
+    if kind.group == GROUP:
         return
-    subject = obj if obj is not None else before
+    for configuration in cluster.store.list((GROUP, plural))[0]:
+        for hook in configuration.get("webhooks", ()):
+            rules = hook.get("rules", ())
+            if concerns(cluster, hook, rules, kind, (obj, before), subresource):
+                yield hook
+
+
+def concerns(
+    cluster: Cluster,
+    selecting: dict[str, Any],
+    rules: Iterable[dict[str, Any]],
+    kind: Kind,
+    change: tuple[Object | None, Object | None],
+    subresource: str,
+) -> bool:
+    """Whether one of the rules is about this change (the object after and before it), and the
+    selectors beside them choose its object and namespace."""
+    subject = change[0] if change[0] is not None else change[1]
     assert subject is not None
     namespace_name = subject["metadata"].get("namespace") if kind.namespaced else None
     namespace = (
@@ -70,15 +87,12 @@ def _matching(
     )
     if kind.type_name == "core.v1.Namespace":
         namespace = subject
-    for configuration in cluster.store.list((_GROUP, plural))[0]:
-        for hook in configuration.get("webhooks", ()):
-            concerned = any(
-                _rule_fits(rule, kind, _operation(obj, before), subresource)
-                for rule in hook.get("rules", ())
-            )
-            here = namespace is None or by_selector(hook.get("namespaceSelector", {}))(namespace)
-            if concerned and here and by_selector(hook.get("objectSelector", {}))(subject):
-                yield hook
+    here = namespace is None or by_selector(selecting.get("namespaceSelector", {}))(namespace)
+    return (
+        any(_rule_fits(rule, kind, _operation(*change), subresource) for rule in rules)
+        and here
+        and by_selector(selecting.get("objectSelector", {}))(subject)
+    )
 
 
 def _operation(obj: Object | None, before: Object | None) -> str:
@@ -113,7 +127,8 @@ def _asked(
     before: Object | None,
     options: WriteOptions,
 ) -> dict[str, Any]:
-    review = _review(kind, obj, before, options)
+    request = review_request(kind, obj, before, options)
+    review = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
     try:
         answer = _called(cluster, hook, review)
     except _Unreachable as error:
@@ -142,13 +157,14 @@ def _asked(
     return answer
 
 
-def _review(
+def review_request(
     kind: Kind, obj: Object | None, before: Object | None, options: WriteOptions
 ) -> dict[str, Any]:
+    """What is told of a write to those who review it."""
     subject = obj if obj is not None else before
     assert subject is not None
     names = {"group": kind.group, "version": kind.version}
-    request = {
+    request: dict[str, Any] = {
         "uid": new_uid(),
         "kind": {**names, "kind": kind.kind},
         "resource": {**names, "resource": kind.plural},
@@ -166,7 +182,7 @@ def _review(
         request["namespace"] = subject["metadata"].get("namespace", "")
     if options.subresource:
         request |= {"subResource": options.subresource, "requestSubResource": options.subresource}
-    return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
+    return request
 
 
 def _called(cluster: Cluster, hook: dict[str, Any], review: dict[str, Any]) -> dict[str, Any]:

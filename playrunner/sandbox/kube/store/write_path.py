@@ -28,6 +28,7 @@ from playrunner.sandbox.kube.store import (
 )
 from playrunner.sandbox.kube.store.cluster import Cluster, new_uid, now
 from playrunner.sandbox.kube.store.ownership import after_update
+from playrunner.sandbox.kube.store.policies.admission import require_policies
 from playrunner.sandbox.kube.store.rules.defaults import fill_defaults, new_status
 from playrunner.sandbox.kube.store.store import Moved, Object, Place
 from playrunner.sandbox.kube.store.write_checks import (
@@ -225,7 +226,7 @@ class Writer:
     def _admitted(
         self, kind: Kind, obj: Object, before: Object | None, options: WriteOptions
     ) -> Object:
-        """Plugins, mutating webhooks, rules, validating webhooks; in this order."""
+        """Plugins, mutating webhooks, rules, policies, validating webhooks; in this order."""
         admission_plugins.complete(self.cluster, kind, obj, before)
         changed = webhooks.mutated(self.cluster, kind, obj, before, options)
         if changed is not obj:
@@ -234,6 +235,7 @@ class Writer:
             )
             admission_plugins.complete(self.cluster, kind, obj, before)
         require_sound(kind, obj, before)
+        require_policies(self.cluster, kind, obj, before, options)
         webhooks.validate(self.cluster, kind, obj, before, options)
         return obj
 

@@ -66,16 +66,17 @@ class Behaviour:
     check: Callable[[ApiStage], None]
     needs: str = ""  # "controllers": something of the control plane beside the API server
     since: int = 0  # the minor version of the first real server that is known to do so
+    until: int = 999  # and of the last one; the pretend API is a 1.33 in this
 
 
 BEHAVIOURS: list[Behaviour] = []
 
 
 def behaviour(
-    says: str, needs: str = "", since: int = 0
+    says: str, needs: str = "", since: int = 0, until: int = 999
 ) -> Callable[[Callable[[ApiStage], None]], Callable[[ApiStage], None]]:
     def add(check: Callable[[ApiStage], None]) -> Callable[[ApiStage], None]:
-        BEHAVIOURS.append(Behaviour(says, check, needs, since))
+        BEHAVIOURS.append(Behaviour(says, check, needs, since, until))
         return check
 
     return add

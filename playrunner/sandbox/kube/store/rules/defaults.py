@@ -6,6 +6,7 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
+from playrunner.sandbox.kube.store.rules.job_defaults import cron_job, job
 from playrunner.sandbox.kube.store.rules.pod_defaults import pod_requests, pod_spec
 
 Object = dict[str, Any]
@@ -87,37 +88,6 @@ def _stateful_set(obj: Object) -> None:
 
 def _replica_set(obj: Object) -> None:
     _fill(_with_template(obj), replicas=1)
-
-
-def _job(obj: Object) -> None:
-    spec = obj.setdefault("spec", {})
-    _job_spec(spec)
-
-
-def _job_spec(spec: Object) -> None:
-    if spec.get("completions") is None and spec.get("parallelism") is None:
-        spec["completions"] = 1
-    _fill(spec, parallelism=1, backoffLimit=6, completionMode="NonIndexed", suspend=False)
-    if isinstance(spec.get("template"), dict):
-        restart = (spec["template"].get("spec") or {}).get("restartPolicy")
-        pod_spec(_part(spec["template"], "spec"))
-        if restart is None:
-            # Which its rules then refuse, as a server does
-            spec["template"]["spec"]["restartPolicy"] = "Always"
-
-
-def _cron_job(obj: Object) -> None:
-    spec = obj.setdefault("spec", {})
-    _fill(
-        spec,
-        concurrencyPolicy="Allow",
-        suspend=False,
-        successfulJobsHistoryLimit=3,
-        failedJobsHistoryLimit=1,
-    )
-    template = (spec.get("jobTemplate") or {}).get("spec", {}).get("template")
-    if isinstance(template, dict):
-        pod_spec(_part(template, "spec"))
 
 
 def _service(obj: Object) -> None:
@@ -209,6 +179,22 @@ def _webhooks(configuration: Object) -> None:
             _fill(service, port=443)
 
 
+def _policy(obj: Object) -> None:
+    _fill(_part(obj, "spec"), failurePolicy="Fail")
+    _match_resources(obj["spec"].get("matchConstraints"))
+
+
+def _policy_binding(obj: Object) -> None:
+    _match_resources((obj.get("spec") or {}).get("matchResources"))
+
+
+def _match_resources(match: Object | None) -> None:
+    if match is not None:
+        _fill(match, matchPolicy="Equivalent", namespaceSelector={}, objectSelector={})
+        for rule in [*match.get("resourceRules", ()), *match.get("excludeResourceRules", ())]:
+            _fill(rule, scope="*")
+
+
 def _definition(obj: Object) -> None:
     spec = _part(obj, "spec")
     names = _part(spec, "names")
@@ -264,14 +250,16 @@ _FILLERS: dict[str, Callable[[Object], None]] = {
     "apps.v1.DaemonSet": _daemon_set,
     "apps.v1.StatefulSet": _stateful_set,
     "apps.v1.ReplicaSet": _replica_set,
-    "batch.v1.Job": _job,
-    "batch.v1.CronJob": _cron_job,
+    "batch.v1.Job": job,
+    "batch.v1.CronJob": cron_job,
     "rbac.v1.RoleBinding": _binding,
     "rbac.v1.ClusterRoleBinding": _binding,
     "storage.v1.StorageClass": _storage_class,
     "storage.v1.CSIDriver": _csi_driver,
     "scheduling.v1.PriorityClass": lambda one: _fill(one, preemptionPolicy="PreemptLowerPriority"),
     "networking.v1.NetworkPolicy": _network_policy,
+    "admissionregistration.v1.ValidatingAdmissionPolicy": _policy,
+    "admissionregistration.v1.ValidatingAdmissionPolicyBinding": _policy_binding,
     "admissionregistration.v1.MutatingWebhookConfiguration": _webhooks,
     "admissionregistration.v1.ValidatingWebhookConfiguration": _webhooks,
     "apiextensions.v1.CustomResourceDefinition": _definition,

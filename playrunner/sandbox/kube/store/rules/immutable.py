@@ -8,6 +8,7 @@ from typing import Any
 
 from playrunner.sandbox.kube.schema.problems import Problem, forbidden_field, invalid_value
 from playrunner.sandbox.kube.schema.quantities import value_of
+from playrunner.sandbox.kube.store.rules.job_spec import job_change_problems
 from playrunner.sandbox.kube.store.rules.job_status import job_status_problems
 
 Object = dict[str, Any]
@@ -153,6 +154,11 @@ def _volume(before: Object, after: Object) -> Iterator[Problem]:
         )
 
 
+def _job(before: Object, after: Object) -> Iterator[Problem]:
+    yield from job_change_problems(before, after)
+    yield from job_status_problems(before, after)
+
+
 def _at(one: Object, path: str) -> Any:
     value: Any = one
     for name in path.split("."):
@@ -164,7 +170,14 @@ _FIXED: dict[str, tuple[str, ...]] = {
     "apps.v1.Deployment": ("spec.selector",),
     "apps.v1.DaemonSet": ("spec.selector",),
     "apps.v1.ReplicaSet": ("spec.selector",),
-    "batch.v1.Job": ("spec.completions", "spec.selector", "spec.template", "spec.completionMode"),
+    "batch.v1.Job": (
+        "spec.selector",
+        "spec.completionMode",
+        "spec.podFailurePolicy",
+        "spec.backoffLimitPerIndex",
+        "spec.managedBy",
+        "spec.successPolicy",
+    ),
     "core.v1.Secret": ("type",),
     "storage.v1.StorageClass": ("volumeBindingMode",),
     "storage.v1.CSIDriver": ("spec.attachRequired", "spec.volumeLifecycleModes"),
@@ -183,7 +196,7 @@ _RULES: dict[str, Callable[[Object, Object], Iterator[Problem]]] = {
     "core.v1.Secret": _data,
     "core.v1.Service": _service,
     "apps.v1.StatefulSet": _stateful_set,
-    "batch.v1.Job": job_status_problems,
+    "batch.v1.Job": _job,
     "rbac.v1.RoleBinding": _role_binding,
     "rbac.v1.ClusterRoleBinding": _role_binding,
     "storage.v1.StorageClass": _storage_class,

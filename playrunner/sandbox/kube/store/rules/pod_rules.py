@@ -45,7 +45,9 @@ def pod_spec_problems(spec: Part, path: str, claimed: Iterable[str] = ()) -> Ite
     names: set[str] = set()
     for field in ("initContainers", "containers"):
         for at, container in enumerate(spec.get(field, ())):
-            yield from _container_problems(container, f"{path}.{field}[{at}]", names, volumes)
+            here = f"{path}.{field}[{at}]"
+            yield from _container_problems(container, here, names, volumes)
+            yield from _lifetime_problems(container, here, first=field == "initContainers")
     for at, toleration in enumerate(spec.get("tolerations", ())):
         yield from _toleration_problems(toleration, f"{path}.tolerations[{at}]")
 
@@ -99,6 +101,20 @@ def _container_problems(
     for at, mount in enumerate(container.get("volumeMounts", ())):
         yield from _mount_problems(mount, f"{path}.volumeMounts[{at}]", volumes)
     yield from _resource_problems(container.get("resources") or {}, f"{path}.resources")
+
+
+def _lifetime_problems(container: Part, path: str, *, first: bool) -> Iterator[Problem]:
+    """Of one that runs before the others: it ends, or it is a sidecar and always restarts."""
+    restart = container.get("restartPolicy")
+    if restart is not None and not first:
+        yield forbidden_field(f"{path}.restartPolicy", "may not be set for non-init containers")
+    elif restart not in (None, "Always"):
+        yield unsupported(f"{path}.restartPolicy", restart, ["Always"])
+    if first and restart != "Always":
+        for name in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
+            if container.get(name) is not None:
+                why = "may not be set for init containers without restartPolicy=Always"
+                yield forbidden_field(f"{path}.{name}", why)
 
 
 def _port_problems(port: Part, path: str) -> Iterator[Problem]:

@@ -16,6 +16,8 @@ from playrunner.sandbox.kube.schema.problems import (
     unsupported,
 )
 from playrunner.sandbox.kube.schema.schema import Schema
+from playrunner.sandbox.kube.store.policies.problems import binding_problems, policy_problems
+from playrunner.sandbox.kube.store.rules.job_spec import job_problems, job_spec_problems
 from playrunner.sandbox.kube.store.rules.pod_rules import pod_spec_problems
 from playrunner.sandbox.kube.wire.selectors import by_selector
 
@@ -89,27 +91,6 @@ def _workload(workload: Object) -> Iterator[Problem]:
         )
 
 
-def _job(one: Object) -> Iterator[Problem]:
-    yield from _job_spec_problems(one["spec"], "spec")
-
-
-def _job_spec_problems(spec: Object, path: str) -> Iterator[Problem]:
-    for name in ("parallelism", "completions", "backoffLimit", "activeDeadlineSeconds"):
-        if (spec.get(name) or 0) < 0:
-            yield invalid_value(f"{path}.{name}", spec[name], "must be greater than or equal to 0")
-    if "template" not in spec:
-        yield required(f"{path}.template")
-        return
-    template = spec["template"]["spec"]
-    yield from pod_spec_problems(template, f"{path}.template.spec")
-    if template["restartPolicy"] == "Always":
-        yield Problem(
-            f"{path}.template.spec.restartPolicy",
-            "FieldValueRequired",
-            'Required value: valid values: "OnFailure", "Never"',
-        )
-
-
 def _cron_job(one: Object) -> Iterator[Problem]:
     spec = one["spec"]
     if not spec.get("schedule"):
@@ -120,7 +101,7 @@ def _cron_job(one: Object) -> Iterator[Problem]:
         yield unsupported(
             "spec.concurrencyPolicy", spec["concurrencyPolicy"], ["Allow", "Forbid", "Replace"]
         )
-    yield from _job_spec_problems(
+    yield from job_spec_problems(
         (spec.get("jobTemplate") or {}).get("spec", {}), "spec.jobTemplate.spec"
     )
 
@@ -268,12 +249,14 @@ _RULES: dict[str, Callable[[Object], Iterator[Problem]]] = {
     "apps.v1.DaemonSet": _workload,
     "apps.v1.StatefulSet": _workload,
     "apps.v1.ReplicaSet": _workload,
-    "batch.v1.Job": _job,
+    "batch.v1.Job": job_problems,
     "batch.v1.CronJob": _cron_job,
     "rbac.v1.Role": _role,
     "rbac.v1.ClusterRole": _role,
     "rbac.v1.RoleBinding": _role_binding,
     "rbac.v1.ClusterRoleBinding": _role_binding,
+    "admissionregistration.v1.ValidatingAdmissionPolicy": policy_problems,
+    "admissionregistration.v1.ValidatingAdmissionPolicyBinding": binding_problems,
     "admissionregistration.v1.MutatingWebhookConfiguration": _webhooks,
     "admissionregistration.v1.ValidatingWebhookConfiguration": _webhooks,
 }

@@ -1,0 +1,1 @@
+"""Admission policies, and the expressions (CEL) that they are written in."""
