@@ -245,6 +245,16 @@ def _(stage: ApiStage) -> None:
         stage.api.ok("DELETE", f"/api/v1/nodes/{name}")
 
 
+@behaviour("a node has a spec, also one of which nothing is said")
+def _(stage: ApiStage) -> None:
+    name = f"{stage.namespace}-bare"
+    body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+    try:
+        assert isinstance(stage.api.ok("POST", "/api/v1/nodes", body)["spec"], dict)
+    finally:
+        stage.api.ok("DELETE", f"/api/v1/nodes/{name}")
+
+
 @behaviour("events are found by what they are about")
 def _(stage: ApiStage) -> None:
     about = {"kind": "Pod", "name": "one", "namespace": stage.namespace}

@@ -61,6 +61,7 @@ def bound(stage: ApiStage, body: dict[str, Any], *actions: str) -> Iterator[str]
     finally:
         stage.api.ok("DELETE", f"{BINDINGS}/{name}")
         stage.api.ok("DELETE", f"{POLICIES}/{name}")
+    stage.eventually(lambda: not _noticed(_tried(stage, "probe", wrong="yes")))
 
 
 def _tried(stage: ApiStage, name: str, **data: str) -> Answer:

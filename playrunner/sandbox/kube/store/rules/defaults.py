@@ -242,6 +242,7 @@ _FILLERS: dict[str, Callable[[Object], None]] = {
     "core.v1.Service": _service,
     "core.v1.Secret": _secret,
     "core.v1.Namespace": _namespace,
+    "core.v1.Node": lambda one: one.setdefault("spec", {}),
     "core.v1.PersistentVolume": _volume,
     "core.v1.PersistentVolumeClaim": _claim,
     "core.v1.ReplicationController": _replica_set,
