@@ -21,7 +21,7 @@ from playrunner.run.survey import FoundResource, Survey
 
 
 def show_status(roles: Sequence[str], options: Options, command: str) -> int:
-    survey = Survey()
+    survey = Survey(only_shows=True)
 
     def show(shared: RunState) -> int:
         chosen = [

@@ -50,6 +50,7 @@ class Context:
     warnings: list[str] = field(default_factory=list)
     # What the step asked of a cloud so far, oldest first
     applied: list[Change] = field(default_factory=list)
+    only_shows: bool = False  # nothing will be changed: what may not be seen is left out
     keep: bool = False  # the step's `keep`: what it makes says so on itself
     _aws: Aws | None = None
     _gcp: Gcp | None = None

@@ -72,6 +72,7 @@ class Survey:
     resources: list[FoundResource] = field(default_factory=list)
     inflight_steps: list[InFlightStep] = field(default_factory=list)
     removing: bool = False  # resources with our tag are about to be deleted
+    only_shows: bool = False  # none will be changed: what may not be seen is left out
 
     def skips(self, step: Step) -> bool:
         """Whether a step has no resource, and no later step needs it to find one."""
@@ -109,6 +110,7 @@ class Survey:
     def look(
         self, module: CloudModule, ctx: Context, inflight: InFlightStep, kept: bool
     ) -> Mapping[str, Any]:
+        ctx.only_shows = self.only_shows
         state = module.observe(ctx)
         kept = kept or (state is not None and module.kept(state))
         resource = FoundResource(module, ctx, inflight, state, kept)

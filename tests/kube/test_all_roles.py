@@ -1,5 +1,5 @@
-"""Every role that puts something into a cluster, typed one after the other: there, unchanged when
-repeated, gone without a trace.
+"""Every role that puts something into a cluster, typed one after the other by a user with just the
+rights that kube.rights prints: there, unchanged when repeated, gone without a trace.
 
 What is there is looked at with the real kubectl, against the names, images, privileges, tolerations
 and resource names that the guides' own manifests have.
@@ -16,11 +16,13 @@ from typing import Any
 import pytest
 import yaml
 
+from playrunner.training.kube.rights_command import given
 from tests.support.kube.account import account, storage  # noqa: F401
 from tests.support.kube.addon_stage import ROOT, AddonStage
 from tests.support.kube.definitions import SUSPENDING, minor_version
 from tests.support.kube.module_stage import Api
 from tests.support.kube.rendering import rendered
+from tests.support.kube.service_account import as_account, forget_account
 
 # In the order of the facts: devices first, storage before what mounts it, operators before jobs.
 ROLES = (
@@ -157,6 +159,15 @@ def test_all_roles_come_are_left_alone_and_go(storage: AddonStage) -> None:
         "trainium", "trn1.32xlarge", {"aws.amazon.com/neuron": 16, "vpc.amazonaws.com/efa": 8}
     )
     before = everything(storage.api)
+    accounts = {purpose: f"{storage.own}-{purpose}" for purpose in ("add-ons", "audit")}
+    rights = {
+        purpose: given(purpose, "default", f"default:{name}") for purpose, name in accounts.items()
+    }
+    files = {
+        purpose: as_account(storage.api, storage.folder, name, rights[purpose])
+        for purpose, name in accounts.items()
+    }
+    storage.variables["kubeconfig"] = str(files["add-ons"])
     # Its proof is a suspended Job
     words = ("--extra-vars", "kueue_proof=false") if minor_version(storage) < SUSPENDING else ()
     try:
@@ -172,8 +183,15 @@ def test_all_roles_come_are_left_alone_and_go(storage: AddonStage) -> None:
             result["step"] for result in again.data["results"] if result["status"] == "changed"
         ]
         assert again.code == 0 and changed == [], changed
+        storage.variables["kubeconfig"] = str(files["audit"])
+        for role in ROLES:
+            looked = storage.invoke(f"{role}.status")
+            assert looked.code == 0 and "forbidden" not in looked.text, looked.text
     finally:
+        storage.variables["kubeconfig"] = str(files["add-ons"])
         ended = [storage.delete(role.replace("-", "_")) for role in reversed(ROLES)]
+        for purpose, name in accounts.items():
+            forget_account(storage.api, name, rights[purpose])
     assert [one.code for one in ended] == [0] * len(ROLES), [one.data for one in ended if one.code]
     storage.awaited(lambda: everything(storage.api) == before)
 

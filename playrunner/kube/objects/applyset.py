@@ -7,15 +7,17 @@ declaration are found again, and a set can be deleted without its template.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from playrunner.cloud.owner import Owner
 from playrunner.errors import BadInput
 from playrunner.hostside.module import Failed
-from playrunner.kube.client.client import Kube
+from playrunner.kube.client.client import Kube, Listing
+from playrunner.kube.client.errors import KubeError
 from playrunner.kube.client.resource import Resource, defined_by
 from playrunner.kube.objects.compare import CLUSTER, SET, marked
 from playrunner.kube.objects.manifest import Manifest
@@ -27,6 +29,7 @@ from playrunner.kube.objects.set_objects import (
     RecordEntry,
 )
 
+Answer = TypeVar("Answer")
 FEW = 4  # so many objects are read by name; more are listed with everything of their kind
 CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps", True)
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
@@ -36,15 +39,23 @@ class ObjectSet:
     """A set of objects in a cluster."""
 
     def __init__(
-        self, kube: Kube, owner: Owner, name: str, record_namespace: str = "default"
+        self,
+        kube: Kube,
+        owner: Owner,
+        name: str,
+        record_namespace: str = "default",
+        only_shown: bool = False,
     ) -> None:
+        """With `only_shown` nothing will be changed, and kinds that the user may not see are left
+        out; `unseen` has them."""
         if not _NAME.fullmatch(name):
             raise BadInput(
                 f'a set cannot be called "{name}"; its name is made of small letters, digits,'
                 " dashes and dots"
             )
         self.kube, self.owner, self.name = kube, owner, name
-        self.record_namespace = record_namespace
+        self.record_namespace, self.only_shown = record_namespace, only_shown
+        self.unseen: set[str] = set()
         self.labels = {CLUSTER: owner.cluster, SET: name}
         self.selector = ",".join(f"{key}={value}" for key, value in self.labels.items())
         self._record_name = f"playrunner-{owner.cluster.lower()}-{name}"
@@ -146,7 +157,7 @@ class ObjectSet:
             if resource:
                 places.add((resource, namespace))
         listings = self.kube.together(
-            lambda place: (place[0], self.kube.listing(place[0], place[1], self.selector)), places
+            lambda place: (place[0], self._listing(place[0], place[1], self.selector)), places
         )
         record = "ConfigMap", self.record_namespace, self._record_name
         objects = [
@@ -158,6 +169,19 @@ class ObjectSet:
             if (live.kind, live.namespace, live.name) != record
         }
 
+    def _listing(self, resource: Resource, namespace: str, selector: str = "") -> Listing:
+        read = functools.partial(self.kube.listing, resource, namespace, selector)
+        return self._seen(resource, read, Listing([], ""))
+
+    def _seen(self, resource: Resource, read: Callable[[], Answer], otherwise: Answer) -> Answer:
+        try:
+            return read()
+        except KubeError as error:
+            if not (self.only_shown and error.forbidden):
+                raise
+            self.unseen.add(resource.plural)
+            return otherwise
+
     def _by_name(self, declared: Sequence[DeclaredObject]) -> dict[Identity, LiveObject]:
         """The live objects of these names, ours or not: few are read by name, many are listed."""
         by_place: dict[tuple[Resource, str], list[DeclaredObject]] = {}
@@ -168,12 +192,17 @@ class ObjectSet:
         objects = [
             LiveObject(resource, body)
             for resource, listing in self.kube.together(
-                lambda place: (place[0], self.kube.listing(place[0], place[1])), listed
+                lambda place: (place[0], self._listing(place[0], place[1])), listed
             )
             for body in listing.items
         ]
         bodies = self.kube.together(
-            lambda item: self.kube.get(item.resource, item.namespace, item.name), few
+            lambda item: self._seen(
+                item.resource,
+                lambda: self.kube.get(item.resource, item.namespace, item.name),
+                None,
+            ),
+            few,
         )
         objects += [
             LiveObject(item.resource, body)

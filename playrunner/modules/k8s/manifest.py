@@ -82,7 +82,14 @@ class Manifest(KubeModule):
             for live in observed.ours.values()
             if not (readiness := readiness_of(live.body)).ready
         ]
-        return {"set": self.name, "objects": sorted(texts), "waiting": waiting, **texts}
+        unseen = sorted(self._set(ctx).unseen)
+        return {
+            "set": self.name,
+            "objects": sorted(texts),
+            "waiting": waiting,
+            **({"unseen": unseen} if unseen else {}),
+            **texts,
+        }
 
     def desired(self, ctx: Context, current: State | None) -> State | None:
         """The objects' present states where they are as declared, otherwise what a dry run
@@ -167,8 +174,11 @@ class Manifest(KubeModule):
 
     def label(self, state: State) -> str:
         waiting = state.get("waiting") or ()
-        return f"{len(state.get('objects') or ())} objects" + (
-            f", waiting for {waiting[0]}" if waiting else ""
+        unseen = " and ".join(state.get("unseen") or ())
+        return (
+            f"{len(state.get('objects') or ())} objects"
+            + (f", without {unseen}, which you may not see" if unseen else "")
+            + (f", waiting for {waiting[0]}" if waiting else "")
         )
 
     def _observed(self, ctx: Context) -> ObservedSet:
@@ -222,7 +232,10 @@ class Manifest(KubeModule):
         return objects
 
     def _set(self, ctx: Context) -> ObjectSet:
-        return ObjectSet(ctx.kube, ctx.owner, self.name, self.record or "default")
+        record = self.record or "default"
+        return ctx.once(
+            "set", lambda: ObjectSet(ctx.kube, ctx.owner, self.name, record, ctx.only_shows)
+        )
 
     def _applier(self, ctx: Context) -> SetApplier:
         return SetApplier(ctx.kube, bool(self.force), float(self.timeout or 300), ctx.progress)

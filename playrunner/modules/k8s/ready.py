@@ -24,6 +24,7 @@ from playrunner.modules.k8s._kinds import api_version_of, selector_text
 if TYPE_CHECKING:
     from playrunner.run.context import Context
 
+ENDPOINTS = Resource("v1", "Endpoints", "endpoints", True)
 DEFINITIONS = Resource(
     "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", False
 )
@@ -195,7 +196,7 @@ class Ready(Action):
         namespace = self.namespace or ctx.kube.namespace
         homes = [
             Collection(
-                Resource("v1", "Endpoints", "endpoints", True),
+                ENDPOINTS,
                 namespace,
                 fields=f"metadata.name={self.endpoints}",
             )

@@ -8,6 +8,7 @@ import string
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from playrunner.hostside.state import Change, State
+from playrunner.kube.client.errors import KubeError
 from playrunner.kube.client.resource import Resource
 from playrunner.kube.objects.compare import CLUSTER, DECLARED, RUN, SET, fingerprint, hidden
 from playrunner.modules.k8s._base import KubeModule
@@ -35,11 +36,14 @@ class Secret(KubeModule):
     type: str = "Opaque"  # its type
 
     def observe(self, ctx: Context) -> State | None:
-        body = (
-            None
-            if self.stands_on_nothing(ctx)
-            else ctx.kube.get(SECRETS, self._home(ctx), self.name)
-        )
+        if self.stands_on_nothing(ctx):
+            return None
+        try:
+            body = ctx.kube.get(SECRETS, self._home(ctx), self.name)
+        except KubeError as error:
+            if not (ctx.only_shows and error.forbidden):
+                raise
+            return {"name": self.name, "namespace": self._home(ctx), "unseen": True}
         if body is None:
             return None
         meta = body["metadata"]
@@ -99,7 +103,8 @@ class Secret(KubeModule):
         return bool(state.get("cluster") == ctx.owner.cluster)
 
     def label(self, state: State) -> str:
-        return f"Secret {state.get('namespace', '')}/{self.name}"
+        unseen = ", which you may not see" if state.get("unseen") else ""
+        return f"Secret {state.get('namespace', '')}/{self.name}{unseen}"
 
     def _home(self, ctx: Context) -> str:
         return self.namespace or str(ctx.kube.namespace)

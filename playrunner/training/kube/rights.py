@@ -31,9 +31,17 @@ _CALLS = {
     "apply": ("create", "patch"),
     "delete": ("delete",),
 }
+_LOOKED_UP = ("resource", "known")
 _STREAMS = ("exec", "portforward")
 _CODE = {
     "training": ("training/kube", "kube/watch", "kube/streams", "modules/k8s/secret.py"),
+    "add-ons": (
+        "modules/k8s",
+        "kube/watch",
+        "kube/objects",
+        "kube/nodes/contract.py",
+        "kube/nodes/edit.py",
+    ),
     "quarantine": ("kube/nodes/quarantine.py",),
 }
 _OBJECT = re.compile(r"^apiVersion: (\S+)\nkind: (\S+)$", re.MULTILINE)
@@ -105,7 +113,8 @@ def training_rights() -> Iterator[Right]:
 
 
 def add_on_rights() -> Iterator[Right]:
-    """Objects of all templates but training's; whoever grants rights must be allowed to."""
+    """Objects of all templates but training's, and what the modules of roles call; whoever grants
+    rights must be allowed to."""
     names = sorted(
         each.name
         for folder in folders("manifests")
@@ -114,6 +123,7 @@ def add_on_rights() -> Iterator[Right]:
     )
     yield from _templates(names, WRITE)
     yield from _steps()
+    yield from called("add-ons")
     yield from _rights("v1", "ConfigMap", WRITE)  # what was applied is recorded there
     for resource in ("nodes", "pods", "events"):
         for verb in READ:
@@ -149,6 +159,10 @@ def _of_call(node: ast.Call, known: dict[str, Any]) -> Iterator[Right]:
         everywhere = function.attr == "listing" and len(node.args) < 2
         for verb in _CALLS[function.attr]:
             yield from _right(_named(first, known), verb, everywhere=everywhere)
+    elif function.attr in _LOOKED_UP and all(isinstance(one, ast.Constant) for one in node.args):
+        words = [str(one.value) for one in node.args if isinstance(one, ast.Constant)]
+        if len(words) == 2:  # a kind that not every server has is only read
+            yield from _rights(words[0], words[1], READ)
     elif function.attr == "call" and isinstance(first, ast.Constant) and len(node.args) > 1:
         for verb in _METHODS[str(first.value)]:
             yield from _of_path(node.args[1], known, (verb,))
