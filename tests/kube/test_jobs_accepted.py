@@ -12,15 +12,20 @@ import pytest
 from playrunner.kube.client.client import MANAGER
 from tests.launch.unit.cluster.facts.guides import JOBS
 from tests.support.kube.addon_stage import ROOT, AddonStage
-from tests.support.kube.definitions import FILES, FOLDER, defined, minor_version, ours, theirs
+from tests.support.kube.definitions import (
+    FILES,
+    FOLDER,
+    INDEXED,
+    defined,
+    minor_version,
+    ours,
+    theirs,
+)
 from tests.support.kube.webhook import Webhook
 from tests.support.launch.rendering import rendered
 
 OPERATORS = {"elasticjob": "elastic", "pytorchjob": "kubeflow", "vcjob": "volcano"}
-INDEXED, NAMING = (
-    24,
-    25,
-)  # the minor versions since which there are Indexed Jobs, and servers name unknown fields
+NAMING = 25  # the minor version since which servers name unknown fields
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 LAUNCH = (
     "train.launch",

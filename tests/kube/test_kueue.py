@@ -48,7 +48,7 @@ def test_kueue_comes_once_admits_what_has_room_and_goes_without_a_trace(
     made = stage.create("kueue", kueue_quota=quota, kubeconfig=installer)
     assert made.code == 0, made.messages
     assert made.statuses["kueue : kueue admits a job"] == "ok"
-    assert stage.objects(API, "workloads") == []  # the proof is gone
+    until(lambda: stage.objects(API, "workloads") == [], what="the end of the proof")
     (flavor,) = stage.objects(API, "resourceflavors")
     queue = stage.object(API, "clusterqueues", "training")
     (group,) = queue["spec"]["resourceGroups"]

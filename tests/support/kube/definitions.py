@@ -43,6 +43,7 @@ def ours(role: str) -> dict[str, Any]:
     return next(dict(body) for body in bodies if body and body["metadata"]["name"] == KINDS[role])
 
 
+INDEXED = 24  # the minor version since which there are Indexed Jobs
 SUSPENDING = 21  # the minor version since which there are suspended Jobs
 
 
