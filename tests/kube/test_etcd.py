@@ -47,7 +47,7 @@ def test_it_has_every_shape_of_the_guides(
         "--data-dir=/var/lib/etcd",
         "--listen-client-urls=http://0.0.0.0:2379",
     } <= set(words)
-    assert container_of(body)["image"] == "quay.io/coreos/etcd:v3.5.19", "3.6 has no v2 API"
+    assert container_of(body)["image"] == "quay.io/coreos/etcd:v3.5.26", "3.6 has no v2 API"
     assert container_of(body)["readinessProbe"]["httpGet"] == {"path": "/health", "port": 2379}
 
 

@@ -36,7 +36,7 @@ def test_it_is_the_plugin_of_the_guides(monkeypatch: pytest.MonkeyPatch) -> None
         pods["serviceAccountName"] == "neuron-device-plugin"
         and pods["priorityClassName"] == "system-node-critical"
     )
-    assert container_of(body)["image"] == "public.ecr.aws/neuron/neuron-device-plugin:2.19.16.0"
+    assert container_of(body)["image"] == "public.ecr.aws/neuron/neuron-device-plugin:2.29.16.0"
     assert {one["name"] for one in container_of(body)["env"]} == {"KUBECONFIG", "NODE_NAME"}
     assert container_of(body)["securityContext"] == {
         "allowPrivilegeEscalation": False,

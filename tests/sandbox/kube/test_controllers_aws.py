@@ -123,7 +123,7 @@ def test_trainium_nodes_offer_their_devices_once_plugins_run(
         amiType="AL2023_x86_64_NEURON",
     )
     (name,) = until(lambda: _nodes(cluster), lambda nodes: len(nodes) == 1)
-    image = {"image": "public.ecr.aws/neuron/neuron-device-plugin:2.19.16.0"}
+    image = {"image": "public.ecr.aws/neuron/neuron-device-plugin:2.29.16.0"}
     cluster.create("daemonsets", "plugin", spec=cluster.workload([], container=image))
     offered = until(
         lambda: _nodes(cluster)[name]["status"]["allocatable"],

@@ -14,7 +14,7 @@ FACTS: dict[str, dict[str, str]] = {
         "{.spec.template.spec.containers[0].securityContext.capabilities.drop[*]}": "ALL",
     },
     "daemonset/neuron-device-plugin-daemonset -n kube-system": {
-        IMAGES: "public.ecr.aws/neuron/neuron-device-plugin:2.19.16.0",
+        IMAGES: "public.ecr.aws/neuron/neuron-device-plugin:2.29.16.0",
         TOLERATES: "CriticalAddonsOnly aws.amazon.com/neuron",
         "{.spec.template.spec.serviceAccountName}": "neuron-device-plugin",
     },

@@ -89,7 +89,7 @@ def _devices(facts: dict[str, Any], efa: int) -> dict[str, int]:
         devices["nvidia.com/gpu"] = gpus
     if neurons:
         count = sum(device["Count"] for device in neurons)
-        devices |= {"aws.amazon.com/neuron": count, "aws.amazon.com/neurondevice": count}
+        devices["aws.amazon.com/neuron"] = count
         devices["aws.amazon.com/neuroncore"] = sum(
             device["Count"] * device["CoreInfo"]["Count"] for device in neurons
         )

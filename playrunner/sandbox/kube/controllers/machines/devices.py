@@ -10,10 +10,7 @@ from playrunner.sandbox.kube.controllers.framework.resources import Object
 PLUGINS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("*nvidia/k8s-device-plugin*", ("nvidia.com/gpu",)),
     ("*nvidia-gpu-device-plugin*", ("nvidia.com/gpu",)),
-    (
-        "*neuron-device-plugin*",
-        ("aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice"),
-    ),
+    ("*neuron-device-plugin*", ("aws.amazon.com/neuron", "aws.amazon.com/neuroncore")),
     ("*aws-efa-k8s-device-plugin*", ("vpc.amazonaws.com/efa",)),
     # On Google's machines the plugin is part of the system, and waits for the driver.
     ("*nvidia-driver-installer*", ("nvidia.com/gpu",)),
