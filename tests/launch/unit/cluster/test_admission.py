@@ -35,6 +35,7 @@ from tests.support.until import until
 
 _NUMBERS = itertools.count()
 POD_SECURITY = 23  # the minor version since which namespaces have Pod Security Standards by default
+POLICIES = 30  # ... and clusters rules of their own, in expressions
 
 
 @pytest.fixture(scope="module")
@@ -69,12 +70,14 @@ def namespace(api: Api, level: str = "", **objects: dict[str, Any]) -> str:
     return name
 
 
+def require(api: Api, minor: int, what: str) -> None:
+    this = int("".join(filter(str.isdigit, api.get("/version")["minor"])))
+    if this < minor:
+        pytest.skip(f"servers have {what} since 1.{minor}, and this is 1.{this}")
+
+
 def require_pod_security(api: Api) -> None:
-    minor = int("".join(filter(str.isdigit, api.get("/version")["minor"])))
-    if minor < POD_SECURITY:
-        pytest.skip(
-            f"servers have Pod Security Standards since 1.{POD_SECURITY}, and this is 1.{minor}"
-        )
+    require(api, POD_SECURITY, "Pod Security Standards")
 
 
 def job(home: str, launcher: str = "job", **settings: Any) -> ClusterJob:
@@ -120,6 +123,49 @@ def test_a_standard_that_only_warns_is_told_for_every_kind_of_job(
     assert tried.settings.security == "none", "a warning is no refusal"
     assert "the API server warns of a pod as" in said
     assert 'would violate PodSecurity "restricted:latest"' in said
+
+
+@pytest.mark.parametrize("launcher", KINDS)
+def test_a_policy_of_the_cluster_is_told_in_its_own_words_for_every_kind_of_job(
+    api: Api, kube: Kube, launcher: str
+) -> None:
+    require(api, POLICIES, "admission policies")
+    home = namespace(api)
+    told = "pods of this team name a cost center"
+    policy = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic{}"
+    pods = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["pods"],
+    }
+    rule = {"expression": "'cost-center' in object.metadata.labels", "message": told}
+    for path, spec in (
+        ("ies", {"matchConstraints": {"resourceRules": [pods]}, "validations": [rule]}),
+        (
+            "ybindings",
+            {
+                "policyName": home,
+                "validationActions": ["Deny"],
+                "matchResources": {
+                    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": home}}
+                },
+            },
+        ),
+    ):
+        made = api.call("POST", policy.format(path), {"metadata": {"name": home}, "spec": spec})
+        assert made["kind"] != "Status", made
+    # A server takes a moment to know of it
+    refusal = until(lambda: refusal_of(kube, job(home, launcher)), bool, what="the policy in force")
+    assert told in refusal and "nothing was submitted" in refusal
+
+
+def refusal_of(kube: Kube, tried: ClusterJob) -> str:
+    try:
+        try_pod(kube, tried)
+    except LaunchRefused as refused:
+        return str(refused)
+    return ""
 
 
 @pytest.mark.parametrize("launcher", KINDS)
