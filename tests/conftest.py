@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,17 @@ pytest_plugins = ["tests.support.sshd"]
 # How long an example takes is up to the machine and what else runs on it
 settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any")
+
+
+def pytest_report_header() -> str:
+    """Which API server tests of Kubernetes run against."""
+    from playrunner.sandbox.kube.process import real
+
+    assets = real.assets() if os.environ.get("PLAYRUNNER_TEST_KUBE") == "real" else None
+    if not assets:
+        return "kubernetes: the sandbox's own API, which follows 1.33"
+    ran = subprocess.run([assets.apiserver, "--version"], capture_output=True, text=True)
+    return f"kubernetes: a real kube-apiserver, {ran.stdout.strip()} ({assets.apiserver})"
 
 
 @pytest.fixture
