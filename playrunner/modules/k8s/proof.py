@@ -47,6 +47,7 @@ class Proof(Action):
             **body["metadata"],
         }
         resource = ctx.kube.known(str(body["apiVersion"]), str(body["kind"]))
+        self._await_end_of_earlier(ctx, resource, body["metadata"])
         applier = SetApplier(ctx.kube, True, self.timeout, ctx.progress)
         try:
             made = applier.retrying(
@@ -67,6 +68,31 @@ class Proof(Action):
             )
         return {"changed": False, "proved": True}
 
+    def _await_end_of_earlier(self, ctx: Context, resource: Resource, meta: dict[str, Any]) -> None:
+        """An object of this name that is still being deleted would be taken for ours, and what was
+        made for it has the names of what is to come."""
+        namespace, name = meta["namespace"], meta["name"]
+        own = Collection(resource, namespace)
+        homes = [own, Collection(PODS, namespace), *self._between(ctx, namespace)]
+
+        def judge(seen: dict[Collection, Objects]) -> str:
+            now = (seen[own].get((namespace, name)) or {}).get("metadata") or {}
+            left = "deletionTimestamp" in now or any(
+                owner.get("kind") == resource.kind
+                and owner.get("name") == name
+                and owner.get("uid") != now.get("uid")
+                for home in homes[1:]
+                for thing in seen[home].values()
+                for owner in thing["metadata"].get("ownerReferences") or ()
+            )
+            return f"{namespace}/{name} of an earlier run is still being deleted" if left else ""
+
+        watch_until(ctx.kube, homes, judge, self.timeout, ctx.progress)
+
+    def _between(self, ctx: Context, namespace: str) -> list[Collection]:
+        kinds = [name.rpartition("/") for name in self.through or ()]
+        return [Collection(ctx.kube.known(version, kind), namespace) for version, _, kind in kinds]
+
     def _waited(self, ctx: Context, made: dict[str, Any]) -> str:
         """What did not come; nothing where it has."""
         namespace, title = made["metadata"]["namespace"], made["metadata"]["name"]
@@ -76,10 +102,7 @@ class Proof(Action):
         groups = ctx.kube.resource(version, kind) if self.groups else None
         if groups:
             homes.append(Collection(groups, namespace))
-        between = []
-        for name_of_kind in self.through or ():
-            version, _, kind = name_of_kind.rpartition("/")
-            between.append(Collection(ctx.kube.known(version, kind), namespace))
+        between = self._between(ctx, namespace)
         homes += between
 
         def judge(seen: dict[Collection, Objects]) -> str:
