@@ -76,7 +76,7 @@ test-trackers: $(TRAINER_READY)  ## metrics in Weights & Biases and MLflow throu
 	$(RUN) pip install -q -e ".[wandb,mlflow]"
 	OMP_NUM_THREADS=1 $(RUN) pytest -rs tests/trainer/test_trackers.py --confcutdir tests/trainer
 
-test-launch: $(READY) $(TRAINS) packages  ## training across nodes: real sshd, real processes, real faults; takes some minutes
+test-launch: $(TRAINER_READY) packages  ## training across nodes: real sshd, real processes, real faults; takes some minutes
 	$(RUN) pytest -n 3 --dist loadfile $(LAUNCH)
 
 test-differential: $(READY) packages  ## playbooks against what ansible-core made of them; PLAYRUNNER_DIFFERENTIAL=live runs it beside them

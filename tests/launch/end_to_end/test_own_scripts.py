@@ -103,6 +103,29 @@ def test_a_script_for_the_hugging_face_trainer_runs_as_it_is(site: Site, project
     assert state["checkpoint_bytes"]["checkpoint-6"] > 1000
 
 
+@pytest.mark.parametrize("launcher", ["torchrun", "direct"])
+def test_a_script_for_accelerate_runs_as_it_is(site: Site, project: Path, launcher: str) -> None:
+    name = f"accelerate-{launcher}"
+    script, output = project / "accelerate_style.py", "$CHECKPOINT_DIR"
+    ended = _launch(site, script, name, "--launcher", launcher, "--", "--output_dir", output)
+    assert ended.code == 0, ended.text
+    losses = site.losses(name)
+    assert set(losses) == set(range(6)) and losses[5] < losses[0]
+    assert "step 5 of 2 processes" in site.invoke("train.logs", "--name", name).out
+    assert site.invoke("train.status", "--name", name, "--json").data["checkpoints"] == ["state"]
+
+
+@pytest.mark.parametrize("launcher", ["torchrun", "direct"])
+def test_a_script_for_lightning_runs_as_it_is(site: Site, project: Path, launcher: str) -> None:
+    name = f"lightning-{launcher}"
+    script, output = project / "lightning_style.py", "$CHECKPOINT_DIR"
+    ended = _launch(site, script, name, "--launcher", launcher, "--", "--default_root_dir", output)
+    assert ended.code == 0, ended.text
+    logs = site.invoke("train.logs", "--name", name, "--all", "--tail", 400).out
+    assert "MEMBER: 2/2" in logs and "`max_steps=6` reached" in logs, logs
+    assert max(site.losses(name)) == 6
+
+
 def test_ranks_of_a_script_need_not_meet_and_may_end_at_once(site: Site, tmp_path: Path) -> None:
     script = tmp_path / "apart.py"
     script.write_text("import os; print('rank', os.environ['RANK'], 'alone', flush=True)\n")
