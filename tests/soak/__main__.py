@@ -26,20 +26,22 @@ def main() -> int:
     turns = {turn: share for turn, share in TURNS.items() if not chosen or turn.__name__ in chosen}
     print(f"soak of {minutes:g} minutes; repeat its order with SOAK_SEED={seed}", flush=True)
     world = World(Path(tempfile.mkdtemp(prefix="soak-")), random.Random(seed))
-    began, violation = time.monotonic(), ""
+    began, violation, happened = time.monotonic(), "", "the start"
     counts: dict[str, int] = {}
     with disk_of_records(world):
         try:
             world.run("sandbox.up", "--nodes", "2")
             while time.monotonic() - began < 60 * minutes:
                 turn = world.rng.choices(list(turns), list(turns.values()))[0]
+                happened = turn.__name__
                 happened = turn(world)
                 world.check()
                 counts[turn.__name__] = counts.get(turn.__name__, 0) + 1
                 at = time.monotonic() - began
                 print(f"{at:7.0f} s  turn {world.turns}: {happened}", flush=True)
         except Violation as problem:
-            violation = str(problem)
+            violation = f"{problem} (after: {happened})"
+            shutil.copytree(world.records, world.folder / "records", dirs_exist_ok=True)
         finally:
             try:
                 world.run("sandbox.down", "--yes")

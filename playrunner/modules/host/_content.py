@@ -8,6 +8,7 @@ import stat
 import time
 
 from playrunner.hostside.module import Failed
+from playrunner.modules.host._drafts import created, link, scrap_beside, unnamed
 from playrunner.modules.host._modes import default_bits, octal
 from playrunner.modules.host._owners import group_name, set_attributes, user_name
 
@@ -26,20 +27,28 @@ CHUNK = 1024 * 1024  # bytes read at a time
 class Source:
     """What a file shall hold, and the file beside it that is filled first."""
 
+    _is_unnamed = False
+
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = chunks
 
-    def begin(self, ctx: HostContext, path: str) -> str:
-        """A path beside `path` for the file until it is whole."""
+    def begin(self, ctx: HostContext, path: str) -> tuple[int, str]:
+        """An open file for the content, and a path beside `path` for when it is whole: until then
+        it has no name, where the system has such files, and goes with this process."""
         scrap = scrap_beside(path)
         ctx.scrap(scrap)
-        os.close(os.open(scrap, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        return scrap
+        fd = unnamed(os.path.dirname(path) or ".", scrap)
+        self._is_unnamed = fd is not None
+        return created(scrap) if fd is None else fd, scrap
 
     def fill(self, fd: int) -> None:
         for chunk in self._chunks:
             while chunk:
                 chunk = chunk[os.write(fd, chunk) :]
+
+    def name(self, fd: int, scrap: str) -> None:
+        if self._is_unnamed:
+            link(fd, scrap)
 
     def end(self, ctx: HostContext, scrap: str) -> None:
         ctx.kept(scrap)
@@ -58,19 +67,19 @@ def write(
     current = stat_of(path, follow=True)
     source = chunks if isinstance(chunks, Source) else Source(chunks)
     try:
-        scrap = source.begin(ctx, path)
+        fd, scrap = source.begin(ctx, path)
     except OSError:
         if not unsafe or not os.path.isfile(path):
             raise
         # Nothing can be made beside it, but it may be written to in place
-        scrap = source.begin(ctx, os.path.join(_scratch_folder(), os.path.basename(path)))
+        fd, scrap = source.begin(ctx, os.path.join(_scratch_folder(), os.path.basename(path)))
     try:
-        fd = os.open(scrap, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
         try:
             source.fill(fd)
             _keep_attributes(fd, current if current and stat.S_ISREG(current.st_mode) else None)
             set_attributes(fd, attributes)
             os.fsync(fd)
+            source.name(fd, scrap)
         finally:
             os.close(fd)
         if validate:
@@ -205,10 +214,6 @@ def refuse(error: OSError, path: str) -> NoReturn:
     raise Failed(
         f"{path}: {error.strerror or error}" + (f"; {remedy}" if remedy else ""), path=path
     ) from None
-
-
-def scrap_beside(path: str) -> str:
-    return os.path.join(os.path.dirname(path), f".playrunner-{os.getpid()}-{time.monotonic_ns()}")
 
 
 def _keep_attributes(fd: int, current: Optional[os.stat_result]) -> None:

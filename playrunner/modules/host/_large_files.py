@@ -35,14 +35,17 @@ class LargeFile(Source):
         self._lock: Optional[int] = None
         self._error: Optional[OSError] = None
 
-    def begin(self, ctx: HostContext, path: str) -> str:
+    def begin(self, ctx: HostContext, path: str) -> tuple[int, str]:
         self._place = path
         named = os.path.join(os.path.dirname(path), self._name) if self._name else path
         part = part_of(named, self._upload["sha1"])
         _remove_others(part)
         self._lock = _locked(part)
-        self._scrap = super().begin(ctx, path) if self._lock is None else part
-        return self._scrap
+        if self._lock is None:
+            fd, self._scrap = super().begin(ctx, path)
+        else:
+            fd, self._scrap = os.open(part, os.O_RDWR | getattr(os, "O_CLOEXEC", 0)), part
+        return fd, self._scrap
 
     def fill(self, fd: int) -> None:
         sha1, placed = self._upload["sha1"], self._ctx.wire.placed

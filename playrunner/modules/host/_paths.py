@@ -17,12 +17,12 @@ from playrunner.modules.host._content import (
     chunks_of,
     read_bytes,
     refuse,
-    scrap_beside,
     sha1_of,
     stat_of,
     text_of,
     write,
 )
+from playrunner.modules.host._drafts import scrap_beside
 from playrunner.modules.host._labels import set_labels
 from playrunner.modules.host._modes import default_bits, mode_bits, octal
 from playrunner.modules.host._owners import group_name, set_attributes, user_name

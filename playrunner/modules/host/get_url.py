@@ -11,9 +11,9 @@ from playrunner.modules.host._content import (
     chunks_of,
     read_bytes,
     refuse,
-    scrap_beside,
     sha1_of,
 )
+from playrunner.modules.host._drafts import scrap_beside
 from playrunner.modules.host._http import Answer, fetch, without_login
 from playrunner.modules.host._paths import apply_change, expanded, facts, file_state, look
 from playrunner.modules.host._placed import Placed
