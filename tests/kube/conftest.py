@@ -7,29 +7,21 @@ programs are found.
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from playrunner.sandbox.kube.process import process
 from tests.support.kube.addon_stage import ROOT, AddonStage
+from tests.support.kube.api_server import api_server
 from tests.support.kube.module_stage import Api
 
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    root = tmp_path_factory.mktemp("cluster")
-    real = os.environ.get("PLAYRUNNER_TEST_KUBE") == "real"
-    try:
-        up = process.up(root, pretend=not real, moving=True)
-        if real and up.flavour != "real":
-            pytest.skip("there is no kube-apiserver; see KUBEBUILDER_ASSETS")
-        yield Api(Path(up.kubeconfig), up.flavour)
-    finally:
-        process.down(root)
+    with api_server(tmp_path_factory.mktemp("cluster"), moving=True) as server:
+        yield server
 
 
 @pytest.fixture

@@ -8,10 +8,7 @@ programs are found.
 from __future__ import annotations
 
 import itertools
-import os
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,13 +18,13 @@ from playrunner.kube.client.config import KubeSettings, access
 from playrunner.kube.client.errors import KubeError
 from playrunner.kube.client.resource import Resource
 from playrunner.kube.client.transport import Transport
-from playrunner.sandbox.kube.process import process
 from playrunner.training.kube.job_spec.dry_run import pod_of, try_pod
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.launchers import KINDS
 from playrunner.training.kube.plan import meeting_problems
 from playrunner.training.kube.session import ClusterSettings
 from playrunner.training.request import LaunchRefused
+from tests.support.kube.api_server import api  # noqa: F401
 from tests.support.kube.module_stage import Api
 from tests.support.kube.service_account import as_account, no_rights
 from tests.support.launch.rendering import node, planned
@@ -36,19 +33,6 @@ from tests.support.until import until
 _NUMBERS = itertools.count()
 POD_SECURITY = 23  # the minor version since which namespaces have Pod Security Standards by default
 POLICIES = 30  # ... and clusters rules of their own, in expressions
-
-
-@pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    root = tmp_path_factory.mktemp("admission")
-    real = os.environ.get("PLAYRUNNER_TEST_KUBE") == "real"
-    up = process.up(root, pretend=not real)
-    try:
-        if real and up.flavour != "real":
-            pytest.skip("there is no kube-apiserver; see KUBEBUILDER_ASSETS")
-        yield Api(Path(up.kubeconfig), up.flavour)
-    finally:
-        process.down(root)
 
 
 @pytest.fixture

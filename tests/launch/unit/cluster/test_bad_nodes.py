@@ -7,7 +7,6 @@ programs are found.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from playrunner.kube.client.client import Cluster, Kube
 from playrunner.kube.client.config import KubeSettings, access
 from playrunner.kube.client.transport import Transport
 from playrunner.options import Options
-from playrunner.sandbox.kube.process import process
 from playrunner.training.kube.job_spec.pod import CONTAINER
 from playrunner.training.kube.launchers.kind import Status
 from playrunner.training.kube.network.pool import ClusterPool
@@ -30,25 +28,13 @@ from playrunner.training.netcheck.spares import Search, should_retry
 from playrunner.training.quarantine_setting import read_setting
 from playrunner.training.request import Request
 from tests.launch.unit.test_blame import USER_ERRORS
+from tests.support.kube.api_server import api  # noqa: F401
 from tests.support.kube.module_stage import Api
 from trainer.netcheck.verdict import Verdict
 
 USED, SPARE = ("gpu-1", "gpu-2"), "gpu-3"
 DEVICE_LOST = "NVRM: Xid (PCI:0000:10:1c): 79, GPU has fallen off the bus."
 SUMMARY = {"name": "run", "run_id": "run-1", "namespace": "default", "launcher": "job"}
-
-
-@pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    root = tmp_path_factory.mktemp("badnodes")
-    real = os.environ.get("PLAYRUNNER_TEST_KUBE") == "real"
-    up = process.up(root, pretend=not real)
-    try:
-        if real and up.flavour != "real":
-            pytest.skip("there is no kube-apiserver; see KUBEBUILDER_ASSETS")
-        yield Api(Path(up.kubeconfig), up.flavour)
-    finally:
-        process.down(root)
 
 
 @pytest.fixture
