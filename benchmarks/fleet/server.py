@@ -19,6 +19,7 @@ import signal
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from benchmarks.fleet.link import LinkedProtocol, LinkSettings
 
 READ_BYTES = 1 << 16
 SFTP_SERVER = Path("/usr/lib/openssh/sftp-server")  # where Debian has it
+# A thread for each program; those that serve files run as long as their connections
+WAITING = ThreadPoolExecutor(4096, "wait")
 BEFORE = re.compile(r"echo (\S+); exec \S+ -IS -c ")
 
 
@@ -76,7 +79,7 @@ class Session(asyncssh.SSHServerSession):
                 cwd=home,
                 start_new_session=True,
             )
-            self._loop.run_in_executor(None, process.wait).add_done_callback(
+            self._loop.run_in_executor(WAITING, process.wait).add_done_callback(
                 lambda done: self._ended(done.result())
             )
         theirs.close()
