@@ -13,7 +13,7 @@ from tests.support.kube.rendering import ROOT, rendered
 NAME = "nvidia-driver-installer"
 
 
-def test_it_is_the_installer_of_the_guides(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_upstreams_installer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     body: dict[str, Any] = yaml.safe_load(rendered("gke_driver", ["gke"]))
     pods = body["spec"]["template"]["spec"]
@@ -33,13 +33,18 @@ def test_it_is_the_installer_of_the_guides(monkeypatch: pytest.MonkeyPatch) -> N
     ]
     assert "nvidia-partition-gpu" in second["image"]
     assert first["securityContext"]["privileged"] is second["securityContext"]["privileged"] is True
-    assert pods["containers"][0]["image"].endswith("pause:2.0")
+    # What upstream's manifest has; an image that is pulled to do nothing is pinned by its digest.
+    assert "/pause:3.8@sha256:" in pods["containers"][0]["image"]
     (term,) = pods["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
         "nodeSelectorTerms"
     ]
     assert term["matchExpressions"] == [
         {"key": "cloud.google.com/gke-accelerator", "operator": "Exists"},
         {"key": "cloud.google.com/gke-gpu-driver-version", "operator": "DoesNotExist"},
+        {
+            "key": "cloud.google.com/gke-confidential-nodes-instance-type",
+            "operator": "DoesNotExist",
+        },
     ]
 
 
