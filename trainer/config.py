@@ -121,6 +121,7 @@ class Data:
     workers: int = 2  # threads that tokenise
     prefetch: int = 4  # batches made ready ahead of the model
     samples: int = 4096  # synthetic: how many different ones
+    latency: float = 0.0  # synthetic: seconds a batch takes to come, as from slow storage
     dataset: str = ""  # hf: the hub's name, as allenai/c4
     dataset_config: str = ""  # hf: as en or wikitext-103-raw-v1
     split: str = "train"  # hf

@@ -34,6 +34,7 @@ def check(profile: Profile, world_size: int) -> None:
     _check_schedules(train)
     _check_strategy(train)
     _check_packing(train)
+    _check_latency(train)
 
 
 def padded_vocab(train: Train) -> int:
@@ -189,4 +190,14 @@ def _check_deepspeed(train: Train) -> None:
         raise BadInput(
             f"strategy deepspeed trains with optimizer adamw, not {train.optimizer.name}; use"
             " strategy ddp or fsdp"
+        )
+
+
+def _check_latency(train: Train) -> None:
+    data = train.data
+    if data.latency < 0:
+        raise BadInput(f"data.latency {data.latency:g}: must be 0 or more seconds")
+    if data.latency and data.source != "synthetic":
+        raise BadInput(
+            f"data.latency is for data.source synthetic; {data.source} is as slow as its storage"
         )

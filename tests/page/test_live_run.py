@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.launch.site import Site
+from tests.support.launch.site import PACE, Site
 from tests.support.page import PageServer, recorded_training
 from tests.support.runner import finish
 from tests.support.until import until
@@ -17,6 +17,7 @@ from tests.support.until import until
 PATIENCE_MS = 240_000.0
 LONG = (
     "train.steps=100000",
+    PACE,
     "train.log.every=1",
     "train.checkpoint.every=1000",
     "train.evaluate.batches=1",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from trainer.config import Data, Model, Train
+from trainer.config import Data, Model, Profile, Train
 from trainer.data import open_samples
 from trainer.data.loader import Loader
 from trainer.data.opening import open_loader
@@ -19,6 +20,7 @@ from trainer.data.order import Order, permuted
 from trainer.data.tokens import check_store
 from trainer.distributed.process_group import ProcessGroup
 from trainer.errors import BadInput
+from trainer.validate import check
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
 
@@ -107,6 +109,27 @@ def test_a_step_holds_the_same_samples_for_any_number_of_ranks() -> None:
 
 def test_a_position_continues_the_stream_where_another_left_it() -> None:
     assert taken(1, 0, 20)[7:] == taken(2, 7 * 8, 13)
+
+
+def test_synthetic_batches_come_as_late_as_they_are_asked_to(tmp_path: Path) -> None:
+    train = train_on(latency=0.05)
+    samples, late = (open_samples(each, tmp_path, 1)[0] for each in (train_on(), train))
+    began = time.monotonic()
+    batch = late.take(np.arange(3))
+    assert time.monotonic() - began >= 0.05
+    assert (batch["input"] == samples.take(np.arange(3))["input"]).all()
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ({"latency": -1.0}, "data.latency -1: must be 0 or more seconds"),
+        ({"latency": 1.0, "source": "text"}, "data.latency is for data.source synthetic"),
+    ],
+)
+def test_a_latency_that_makes_no_sense_is_refused(data: dict[str, Any], problem: str) -> None:
+    with pytest.raises(BadInput, match=problem):
+        check(Profile(train=train_on(**data)), 1)
 
 
 def test_text_becomes_rows_whose_labels_are_the_next_bytes(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ data at all."""
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ class _Synthetic:
     def __init__(self, train: Train) -> None:
         self.seed, self.count, self.shards = train.seed, train.data.samples, [train.data.samples]
         self.length, self.vocab = sequence_length(train), train.model.vocab_size
+        self.latency = train.data.latency
         # Words from the low end leave room for marks at the high end, and a prior worth learning.
         words = max(8, min(self.vocab - 4, self.vocab // 4))
         self.phrases = np.random.default_rng(train.seed).integers(
@@ -40,6 +42,13 @@ class _Synthetic:
     def where(self, number: int) -> str:
         return f"synthetic sample {number}"
 
+    def take(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+        time.sleep(self.latency)
+        return self.made(numbers)
+
+    def made(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+        raise NotImplementedError
+
     def generator(self, number: int) -> np.random.Generator:
         return np.random.Generator(np.random.PCG64([self.seed, number]))
 
@@ -51,7 +60,7 @@ class _Synthetic:
 class Sentences(_Synthetic):
     """Rows of tokens, cut from one stream without gaps."""
 
-    def take(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+    def made(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         rows = np.stack([self.sayings(int(number), self.length + 1) for number in numbers])
         return {"input": rows[:, :-1], "label": rows[:, 1:]}
 
@@ -68,7 +77,7 @@ class Documents(_Synthetic):
             [12 + int(self.generator(n).integers(0, self.length - 12)) for n in range(self.count)]
         )
 
-    def take(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+    def made(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         from trainer.data.tokens import padded
 
         return padded(self.texts(numbers), self.pad)
@@ -82,7 +91,7 @@ class MaskedSentences(_Synthetic):
 
     equal = False
 
-    def take(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+    def made(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         rows = np.stack([self.sayings(int(number), self.length) for number in numbers])
         masked = np.stack(
             [
@@ -110,7 +119,7 @@ class Pictures(_Synthetic):
             (train.model.classes, train.model.inputs), dtype=np.float32
         )
 
-    def take(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+    def made(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         labels = np.asarray(numbers) % len(self.patterns)
         noise = np.stack(
             [

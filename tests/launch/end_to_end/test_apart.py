@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.launch.site import QUICK, Site
+from tests.support.launch.site import PACE, QUICK, Site
 from tests.support.runner import REPOSITORY
 
 HALF = (
@@ -108,7 +108,7 @@ def test_where_one_folder_is_required_nodes_without_it_are_told_so(
 
 def test_status_stop_and_logs_see_all_of_a_run_whose_nodes_are_apart(apart: Apart) -> None:
     begun = apart.launch(
-        "scattered", "--nodes", 2, "--detach", settings=(*QUICK, "train.steps=2000")
+        "scattered", "--nodes", 2, "--detach", settings=(*QUICK, "train.steps=2000", PACE)
     )
     assert begun.code == 0, begun.text
     apart.await_that(

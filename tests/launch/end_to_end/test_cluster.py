@@ -14,7 +14,7 @@ import pytest
 from playrunner.training.launchers import CLUSTER_LAUNCHERS
 from tests.support import runner
 from tests.support.launch.cluster import ClusterSite, cluster_site
-from tests.support.launch.site import Site
+from tests.support.launch.site import PACE, Site
 
 # The schedule does not depend on where a run is stopped, so that its losses can be compared.
 SETTINGS = (
@@ -24,7 +24,7 @@ SETTINGS = (
     "train.evaluate.batches=1",
     "train.schedule.decay_steps=5000",
 )
-LONG = (*SETTINGS, "train.steps=5000")
+LONG = (*SETTINGS, "train.steps=5000", PACE)
 COMPARED = 10  # steps
 
 

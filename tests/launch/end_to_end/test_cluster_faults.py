@@ -14,6 +14,7 @@ import pytest
 from playrunner.sandbox.kube.operators.installed import TRAINING_OPERATOR
 from tests.support.launch.cluster import ClusterSite, cluster_site
 from tests.support.launch.drill import SETTINGS, STEPS, Drill
+from tests.support.launch.site import PACE
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +128,7 @@ def test_a_bad_device_under_a_run_that_nobody_follows_is_named_with_the_way_out(
 ) -> None:
     cluster = drill.cluster
     cluster.install("pytorchjob")
-    endless = ("train.steps=100000", "train.log.every=1", "train.evaluate.batches=1")
+    endless = ("train.steps=100000", PACE, "train.log.every=1", "train.evaluate.batches=1")
     assert (
         cluster.launch(
             "alone", "--nodes", 2, "--launcher", "pytorchjob", "--detach", settings=endless

@@ -11,6 +11,7 @@ import pytest
 from playrunner.sandbox.kube.operators.installed import ELASTIC_JOB_CONTROLLER, TRAINING_OPERATOR
 from tests.support.launch.cluster import ClusterSite, cluster_site, storage
 from tests.support.launch.drill import Drill
+from tests.support.launch.site import PACE
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,9 @@ def drill(cluster: ClusterSite) -> Drill:
 def test_a_pod_killed_for_memory_more_often_than_it_may_ends_the_run_with_the_cause(
     drill: Drill,
 ) -> None:
-    running = drill.begin("starved", "job", "launch.max_restarts=1", "train.steps=100000", nodes=1)
+    running = drill.begin(
+        "starved", "job", "launch.max_restarts=1", "train.steps=100000", PACE, nodes=1
+    )
     struck: set[str] = set()
 
     def strike() -> bool:
@@ -51,7 +54,9 @@ def test_a_pod_killed_for_memory_more_often_than_it_may_ends_the_run_with_the_ca
 @pytest.mark.parametrize("launcher", ["job", "jobset", "pytorchjob", "vcjob"])
 def test_without_restarts_the_first_failure_ends_the_run(drill: Drill, launcher: str) -> None:
     name = f"once-{launcher}"
-    running = drill.begin(name, launcher, "launch.max_restarts=0", "train.steps=100000", nodes=1)
+    running = drill.begin(
+        name, launcher, "launch.max_restarts=0", "train.steps=100000", PACE, nodes=1
+    )
     (pod,) = drill.pods(name)
     drill.steer("POST", f"pods/default/{pod['metadata']['name']}/oom", {})
     drill.cluster.await_that(lambda: running.poll() is not None, "its end")
@@ -88,7 +93,7 @@ def test_a_run_whose_claim_is_lost_stops_and_says_so(drill: Drill) -> None:
         assert cluster.api.call("POST", path, thing)["kind"] != "Status"
     cluster.say(train_claim="doomed", train_patience_seconds=3)
     try:
-        running = drill.begin("homeless", "job", "train.steps=100000", nodes=1)
+        running = drill.begin("homeless", "job", "train.steps=100000", PACE, nodes=1)
         cluster.api.call("DELETE", "/api/v1/namespaces/default/persistentvolumeclaims/doomed")
         drill.steer("POST", f"pods/default/{drill.pods('homeless')[0]['metadata']['name']}/oom", {})
         drill.fail("homeless", running, "its claim doomed is gone")

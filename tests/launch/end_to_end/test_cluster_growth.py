@@ -12,6 +12,7 @@ import yaml
 
 from tests.support.aws.sandbox import PretendAws
 from tests.support.launch.cluster import ClusterSite, cluster_site
+from tests.support.launch.site import PACE
 
 pytest.importorskip("torch", reason='training needs torch: pip install "playrunner[train]"')
 
@@ -22,6 +23,7 @@ SETTINGS = (
     "train.checkpoint.keep=2",
     "train.evaluate.batches=1",
     "train.steps=5000",
+    PACE,
     "launch.min_nodes=1",
     "launch.max_nodes=2",
 )

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tests.support.launch.cluster import ClusterSite, cluster_site
-from tests.support.launch.site import environments
+from tests.support.launch.site import PACE, environments
 
 pytest.importorskip("torch", reason='training needs torch: pip install "playrunner[train]"')
-ENDLESS = ("train.steps=100000", "train.log.every=1", "train.checkpoint.every=5")
+ENDLESS = ("train.steps=100000", PACE, "train.log.every=1", "train.checkpoint.every=5")
 SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
 KUEUE = "/apis/kueue.x-k8s.io/v1beta1/namespaces/default"
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support import runner
 from tests.support.launch.cluster import ClusterSite, cluster_site
-from tests.support.launch.site import PATIENCE_SECONDS
+from tests.support.launch.site import PACE, PATIENCE_SECONDS
 
 pytest.importorskip("torch", reason='training needs torch: pip install "playrunner[train]"')
 LAUNCHER = ("--launcher", "deepspeedjob", "--nodes", 2)
@@ -68,7 +68,7 @@ def test_stopping_saves_and_takes_the_keys_away(
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     before = cluster.things()
     launched = cluster.begin(
-        "asked", *LAUNCHER, "--detach", settings=("train.steps=100000", *SETTINGS[1:2])
+        "asked", *LAUNCHER, "--detach", settings=("train.steps=100000", PACE, *SETTINGS[1:2])
     )
     assert runner.finish(launched, PATIENCE_SECONDS).code == 0
     run_id = _run_id(cluster)

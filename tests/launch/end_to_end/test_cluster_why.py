@@ -18,11 +18,12 @@ import pytest
 
 from playrunner.sandbox.kube.controllers.control import control_request
 from tests.support.launch.cluster import ClusterSite, cluster_site
-from tests.support.launch.site import environments
+from tests.support.launch.site import PACE, environments
 
 pytest.importorskip("torch", reason='training needs torch: pip install "playrunner[train]"')
 ENDLESS = (
     "train.steps=100000",
+    PACE,
     "train.log.every=1",
     "train.checkpoint.every=1000",
     "train.evaluate.batches=1",

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.launch.site import QUICK, Site
+from tests.support.launch.site import PACE, QUICK, Site
 from tests.support.runner import REPOSITORY, Outcome
 
 ON_CPU = (
     "train.steps=2000",
+    PACE,
     "train.log.every=1",
     "train.checkpoint.every=10",
     "train.evaluate.batches=1",

@@ -10,11 +10,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.launch.namespaces import Field, Machines, machines
+from tests.support.launch.site import PACE
 
 ELASTIC = (
     "launch.min_nodes=1",
     "launch.max_nodes=2",
     "train.steps=100000",
+    PACE,
     "train.log.every=1",
     "train.checkpoint.every=5",
     "train.checkpoint.keep=3",

@@ -17,9 +17,11 @@ from typing import Any
 import pytest
 
 from tests.support.launch.namespaces import Field, Machines, machines
+from tests.support.launch.site import PACE
 
 LONG = (
     "train.steps=5000",
+    PACE,
     "train.log.every=1",
     "train.checkpoint.every=5",
     "train.evaluate.batches=1",

@@ -10,10 +10,11 @@ import time
 
 import pytest
 
-from tests.support.launch.site import QUICK, Site
+from tests.support.launch.site import PACE, QUICK, Site
 
 LONG = (
     "train.steps=2000",
+    PACE,
     "train.log.every=1",
     "train.checkpoint.every=10",
     "train.evaluate.batches=1",

@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.launch.namespaces import Field, Machines, machines
+from tests.support.launch.site import PACE
 
 LEASE_SECONDS = 8
 LONG = (
     "train.steps=5000",
+    PACE,
     "train.log.every=1",
     "train.checkpoint.every=5",
     "train.evaluate.batches=1",

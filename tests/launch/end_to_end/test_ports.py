@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.launch.site import Site
+from tests.support.launch.site import PACE, Site
 
 STEPS = (
     "train.steps=12",
@@ -20,7 +20,7 @@ STEPS = (
     "train.checkpoint.every=0",
     "train.evaluate.batches=1",
 )
-LONG = ("train.steps=3000", *STEPS[1:])
+LONG = ("train.steps=3000", PACE, *STEPS[1:])
 ELASTIC = ("launch.min_nodes=1", "launch.max_nodes=2")
 LAUNCHERS = {
     "direct": ("direct", ()),

@@ -18,13 +18,14 @@ from typing import Any
 import pytest
 
 from tests.support.launch.node_processes import processes_with
-from tests.support.launch.site import QUICK, Site
+from tests.support.launch.site import PACE, QUICK, Site
 from tests.support.runner import REPOSITORY
 from tests.support.terminal import read_to_end, read_until, take_terminal
 from tests.support.until import until
 
 LONG = (
     "train.steps=200000",
+    PACE,
     "train.log.every=1",
     "train.checkpoint.every=1000",
     "train.evaluate.batches=1",

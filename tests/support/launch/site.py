@@ -21,6 +21,9 @@ QUICK = (
     "train.evaluate.batches=1",
 )
 
+# For runs that only have to go on: they leave the cores to what is tested.
+PACE = "train.data.latency=0.2"
+
 # For profiles whose own run is long.
 SHORT = (
     "launch.processes_per_node=1",
