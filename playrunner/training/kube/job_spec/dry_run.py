@@ -16,7 +16,7 @@ from playrunner.kube.watch.reasons import refusal
 from playrunner.project import program
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.job_spec.node_capacity import amount
-from playrunner.training.kube.job_spec.security import RESTRICTED
+from playrunner.training.kube.job_spec.security import POD_SECURITY, RESTRICTED
 from playrunner.training.kube.launchers import KINDS
 from playrunner.training.request import LaunchRefused
 
@@ -24,11 +24,10 @@ QUOTAS = Resource("v1", "ResourceQuota", "resourcequotas", True)
 # A webhook's answer, and it may refuse pods without an owner
 _WEBHOOK = "denied the request"
 _OWN = "ask who runs the cluster"
-_POD_SECURITY = "violates PodSecurity"
 # Words of a rule, and what helps
 _REMEDIES = (
     (
-        _POD_SECURITY,
+        POD_SECURITY,
         "train_security: restricted in the inventory fits the strictest standard; train_user says"
         " as whom the image runs",
     ),
@@ -70,7 +69,7 @@ def try_pod(kube: Kube, job: ClusterJob, replacing: bool = False) -> ClusterJob:
     try:
         kube.apply(PODS, pod_of(job), force=True, dry=True)
     except KubeError as error:
-        if _POD_SECURITY in error.message and job.settings.security == "auto":
+        if POD_SECURITY in error.message and job.settings.security == "auto":
             return try_pod(
                 kube, replace(job, settings=replace(job.settings, security=RESTRICTED)), replacing
             )

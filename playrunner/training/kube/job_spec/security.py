@@ -8,6 +8,7 @@ from typing import Any
 from playrunner.training.kube.session import ClusterSettings
 
 RESTRICTED, NONE = "restricted", "none"
+POD_SECURITY = "violates PodSecurity"  # an API server's words
 
 
 def pod_security(settings: ClusterSettings) -> dict[str, Any]:

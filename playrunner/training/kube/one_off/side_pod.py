@@ -7,15 +7,24 @@ import secrets
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from playrunner.errors import BadInput, StepFailed
+from playrunner.kube.client.errors import KubeError
 from playrunner.kube.objects.compare import CLUSTER
 from playrunner.kube.watch import reasons
 from playrunner.kube.watch.explain import PODS
 from playrunner.kube.watch.watch import Collection, Objects, watch_until
+from playrunner.training.kube.job_spec.security import (
+    POD_SECURITY,
+    RESTRICTED,
+    container_security,
+    home,
+    pod_security,
+)
 from playrunner.training.kube.runs.run_view import ClusterRun
-from playrunner.training.kube.session import ClusterSession
+from playrunner.training.kube.session import ClusterSession, ClusterSettings
 
 BESIDE = "playrunner.io/training-helper"  # the run it stands beside
 START_SECONDS = 600.0  # its image may have to be pulled
@@ -29,9 +38,11 @@ def helper(
 ) -> Iterator[str]:
     """The pod's name once it runs; it is deleted afterwards, whichever way that comes."""
     body = helper_pod(run, purpose, command, str(session.scope.lookup("cluster_name")))
+    if session.settings.security == RESTRICTED:
+        body = restricted(body, session.settings)
     name = str(body["metadata"]["name"])
     before = signal.signal(signal.SIGTERM, _interrupt)
-    session.kube.call("POST", PODS.path(run.namespace), body)
+    _create(session, run.namespace, body)
     try:
         _await(session, run.namespace, name)
         yield name
@@ -70,6 +81,29 @@ def helper_pod(
             "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}],
         },
     }
+
+
+def restricted(body: dict[str, Any], settings: ClusterSettings) -> dict[str, Any]:
+    """The pod as the restricted Pod Security Standard admits it."""
+    environment = [{"name": name, "value": value} for name, value in home(settings).items()]
+    containers = [
+        {**each, "env": environment, "securityContext": container_security(settings)}
+        for each in body["spec"]["containers"]
+    ]
+    spec = {**body["spec"], "securityContext": pod_security(settings), "containers": containers}
+    return {**body, "spec": spec}
+
+
+def _create(session: ClusterSession, namespace: str, body: dict[str, Any]) -> None:
+    """Its namespace's standard is learned by its refusal: not all users may read namespaces, and
+    clusters have defaults of their own."""
+    try:
+        session.kube.call("POST", PODS.path(namespace), body)
+    except KubeError as error:
+        if POD_SECURITY not in error.message or session.settings.security != "auto":
+            raise
+        settings = replace(session.settings, security=RESTRICTED)
+        session.kube.call("POST", PODS.path(namespace), restricted(body, settings))
 
 
 def _interrupt(*_: object) -> None:

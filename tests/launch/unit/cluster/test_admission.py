@@ -21,7 +21,10 @@ from playrunner.kube.client.transport import Transport
 from playrunner.training.kube.job_spec.dry_run import pod_of, try_pod
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.launchers import KINDS
+from playrunner.training.kube.launchers.kind import Status
+from playrunner.training.kube.one_off.side_pod import helper_pod, restricted
 from playrunner.training.kube.plan import meeting_problems
+from playrunner.training.kube.runs.run_view import ClusterRun
 from playrunner.training.kube.session import ClusterSettings
 from playrunner.training.request import LaunchRefused
 from tests.support.kube.api_server import api  # noqa: F401
@@ -92,6 +95,19 @@ def test_a_restricted_namespace_refuses_in_its_own_words_what_the_inventory_insi
     said = str(refused.value)
     assert 'must set securityContext.capabilities.drop=["ALL"]' in said
     assert "train_security: restricted" in said and "nothing was submitted" in said
+
+
+def test_a_pod_beside_a_run_is_refused_by_the_restricted_standard_until_it_is_made_for_it(
+    api: Api,
+) -> None:
+    require_pod_security(api)
+    path = f"/api/v1/namespaces/{namespace(api, 'restricted')}/pods?dryRun=All"
+    run = job("default")
+    plain = helper_pod(ClusterRun(run.summary(), Status("running")), "shell", ("sh",), "rehearsal")
+    del plain["metadata"]["namespace"]
+    assert "violates PodSecurity" in api.call("POST", path, plain)["message"]
+    fitting = restricted(plain, replace(run.settings, security="restricted"))
+    assert api.call("POST", path, fitting)["kind"] == "Pod"
 
 
 @pytest.mark.parametrize("launcher", KINDS)
