@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import yaml
+
 from tests.modules.k8s.test_ready import later
 from tests.support.kube.addon_stage import AddonStage
 from tests.support.kube.rendering import container_of
@@ -101,6 +103,15 @@ def _is_as_the_facts_have_it(stage: AddonStage) -> None:
         10,
         15,
     )
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    assert mounts["config"] == "/etc/config"
+    config = stage.object("v1", "configmaps", "training-operator-config", "kubeflow")
+    (waiting,) = yaml.safe_load(config["data"]["initContainer.yaml"].replace("{{.", "(("))
+    assert waiting["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }, "what the restricted standard asks of each container"
     ports = stage.object("v1", "services", "training-operator", "kubeflow")["spec"]["ports"]
     assert {(port["port"], port["targetPort"]) for port in ports} == {(8080, 8080), (443, 9443)}
     (hook,) = stage.api.get(HOOK)["webhooks"]

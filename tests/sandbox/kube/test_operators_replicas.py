@@ -49,6 +49,24 @@ def test_a_job_with_a_master_gets_its_pods_names_and_environment() -> None:
     )
 
 
+def test_workers_wait_for_the_master_as_the_template_of_the_operator_says() -> None:
+    template = (
+        "- {name: init-pytorch, image: '{{.InitContainerImage}}', command: [wait,"
+        " '{{.MasterAddr}}'], securityContext: {allowPrivilegeEscalation: false}}"
+    )
+    job = pytorch_job("bert", masters=1, workers=1)
+    pods = made(moved(job, dialect=kubeflow.dialect(template)))
+    assert pods["bert-worker-0"]["spec"]["initContainers"] == [
+        {
+            "name": "init-pytorch",
+            "image": "alpine:3.10",
+            "command": ["wait", "bert-master-0"],
+            "securityContext": {"allowPrivilegeEscalation": False},
+        }
+    ]
+    assert "initContainers" not in pods["bert-master-0"]["spec"]
+
+
 def test_a_service_stands_for_each_pod_and_lists_its_ports() -> None:
     job = pytorch_job("bert", workers=1)
     job["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["ports"] = [

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from playrunner.sandbox.kube.controllers.framework.controller import Controller
+from collections.abc import Iterable
+
+from playrunner.sandbox.kube.controllers.framework.controller import (
+    Controller,
+    Watch,
+    for_reading,
+)
+from playrunner.sandbox.kube.controllers.framework.resources import CONFIG_MAPS
 from playrunner.sandbox.kube.operators import elastic, kubeflow
 from playrunner.sandbox.kube.operators.admission import AdmissionController
 from playrunner.sandbox.kube.operators.jobset.controller import JobSetController
 from playrunner.sandbox.kube.operators.kueue.controller import KueueController
 from playrunner.sandbox.kube.operators.replicated.controller import ReplicaJobController
+from playrunner.sandbox.kube.operators.replicated.spec import Dialect
 from playrunner.sandbox.kube.operators.trainer.controller import TrainJobController
 from playrunner.sandbox.kube.operators.volcano.jobs import VolcanoJobController
 from playrunner.sandbox.kube.operators.volcano.lone_pods import LonePodController
@@ -20,6 +28,12 @@ class PyTorchJobController(ReplicaJobController):
 
     name = "training-operator"
     dialect = kubeflow.DIALECT
+
+    def watches(self) -> Iterable[Watch]:
+        return (*super().watches(), (CONFIG_MAPS, for_reading))
+
+    def started(self) -> Dialect:
+        return kubeflow.dialect(self.dialect.operator.file(self.context, kubeflow.TEMPLATE_FILE))
 
 
 class ElasticJobController(ReplicaJobController):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from playrunner.sandbox.kube.controllers.framework.controller_context import ControllerContext
 from playrunner.sandbox.kube.controllers.framework.pods import is_ready
 from playrunner.sandbox.kube.controllers.framework.resources import (
+    CONFIG_MAPS,
     DEFINITIONS,
     DEPLOYMENTS,
     PODS,
@@ -65,6 +66,23 @@ class Operator:
                 name, _, value = str(word).partition("=")
                 if name == flag:
                     return value
+        return None
+
+    def file(self, context: ControllerContext, path: str) -> str | None:
+        """The text of a file that a ConfigMap puts in its pod."""
+        folder, _, name = path.rpartition("/")
+        pod: Object = next(iter(self.pods(context)), {"spec": {}})
+        mounted = {
+            mount["name"]
+            for container in pod["spec"].get("containers") or ()
+            for mount in container.get("volumeMounts") or ()
+            if mount["mountPath"].rstrip("/") == folder
+        }
+        for volume in pod["spec"].get("volumes") or ():
+            if volume["name"] in mounted and volume.get("configMap"):
+                held = context.see(CONFIG_MAPS).get(self.namespace, volume["configMap"]["name"])
+                text = ((held or {}).get("data") or {}).get(name)
+                return None if text is None else str(text)
         return None
 
 

@@ -3,7 +3,11 @@ other elastically."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
+
+import yaml
 
 from playrunner.sandbox.kube.controllers.framework.resources import Object, owned
 from playrunner.sandbox.kube.operators.installed import TRAINING_OPERATOR
@@ -21,6 +25,8 @@ from playrunner.sandbox.kube.operators.replicated.spec import (
 COMPONENT = "pytorchjob-controller"
 CONTAINER = "pytorch"
 PORT_NAME, DEFAULT_PORT = "pytorchjob-port", 23456
+TEMPLATE_FILE = "/etc/config/initContainer.yaml"
+_IMAGE, _TRIES = "alpine:3.10", "100"
 _PREFIX = "training.kubeflow.org"
 
 
@@ -44,7 +50,10 @@ def labels(job: ReplicaJob, replicas: Replicas, index: int) -> dict[str, str]:
     }
 
 
-def complete(job: ReplicaJob, replicas: Replicas, index: int, pod: Object) -> None:
+def complete(
+    job: ReplicaJob, replicas: Replicas, index: int, pod: Object, template: str | None = None
+) -> None:
+    """`template`: of the containers that wait for the master, where the operator was given one."""
     add_variables(pod, variables(job, replicas, index))
     container = container_named(pod, CONTAINER)
     declared = container.get("ports") or []
@@ -55,8 +64,9 @@ def complete(job: ReplicaJob, replicas: Replicas, index: int, pod: Object) -> No
         ]
     master = job.of_kind("Master")
     if master is not None and replicas.kind == "Worker":
-        waiting = _wait_for(job.pod_name(master, 0))
-        pod["spec"]["initContainers"] = [*(pod["spec"].get("initContainers") or ()), waiting]
+        name = job.pod_name(master, 0)
+        waiting = [_wait_for(name)] if template is None else _filled(template, name)
+        pod["spec"]["initContainers"] = [*(pod["spec"].get("initContainers") or ()), *waiting]
 
 
 def variables(job: ReplicaJob, replicas: Replicas, index: int) -> dict[str, Any]:
@@ -170,7 +180,7 @@ def _wait_for(master: str) -> Object:
     )
     return {
         "name": "init-pytorch",
-        "image": "alpine:3.10",
+        "image": _IMAGE,
         "imagePullPolicy": "IfNotPresent",
         "command": ["sh", "-c", script],
         "resources": {
@@ -178,6 +188,20 @@ def _wait_for(master: str) -> Object:
             "requests": {"cpu": "50m", "memory": "10Mi"},
         },
     }
+
+
+def _filled(template: str, master: str) -> list[Object]:
+    for name, value in (
+        ("InitContainerImage", _IMAGE),
+        ("MasterAddr", master),
+        ("MaxTries", _TRIES),
+    ):
+        template = template.replace(f"{{{{.{name}}}}}", value)
+    return list(yaml.safe_load(template))
+
+
+def dialect(template: str | None) -> Dialect:
+    return replace(DIALECT, complete=partial(complete, template=template))
 
 
 DIALECT = Dialect(

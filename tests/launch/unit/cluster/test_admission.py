@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import yaml
 
 from playrunner.kube.client.client import Cluster, Kube
 from playrunner.kube.client.config import KubeSettings, access
@@ -29,6 +30,7 @@ from playrunner.training.kube.session import ClusterSettings
 from playrunner.training.request import LaunchRefused
 from tests.support.kube.api_server import api  # noqa: F401
 from tests.support.kube.module_stage import Api
+from tests.support.kube.rendering import rendered
 from tests.support.kube.service_account import as_account, no_rights
 from tests.support.launch.rendering import node, planned
 from tests.support.until import until
@@ -108,6 +110,22 @@ def test_a_pod_beside_a_run_is_refused_by_the_restricted_standard_until_it_is_ma
     assert "violates PodSecurity" in api.call("POST", path, plain)["message"]
     fitting = restricted(plain, replace(run.settings, security="restricted"))
     assert api.call("POST", path, fitting)["kind"] == "Pod"
+
+
+def test_what_waits_for_a_pytorchjobs_master_is_admitted_by_the_restricted_standard(
+    api: Api,
+) -> None:
+    require_pod_security(api)
+    path = f"/api/v1/namespaces/{namespace(api, 'restricted')}/pods?dryRun=All"
+    documents = yaml.safe_load_all(rendered("kubeflow", ["eks-existing"]))
+    (config,) = (each for each in documents if each["kind"] == "ConfigMap")
+    template = config["data"]["initContainer.yaml"].replace("{{.InitContainerImage}}", "alpine")
+    worker = pod_of(job("default", "pytorchjob", security="restricted"))
+    del worker["metadata"]["namespace"]
+    worker["spec"]["initContainers"] = yaml.safe_load(template)
+    assert api.call("POST", path, worker)["kind"] == "Pod"
+    del worker["spec"]["initContainers"][0]["securityContext"]
+    assert 'container "init-pytorch" must set' in api.call("POST", path, worker)["message"]
 
 
 @pytest.mark.parametrize("launcher", KINDS)

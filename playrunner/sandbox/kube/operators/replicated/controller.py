@@ -62,12 +62,17 @@ class ReplicaJobController(Controller):
         if incarnation != self._incarnation:
             self._incarnation = incarnation
             self._replaced.clear()
+            self.dialect = self.started()
         if live is None or is_leaving(live) or not incarnation:
             return None
         job = self.dialect.read(live)
         move = next_move(self.dialect, job, self._seen(job), datetime.now(UTC))
         self._make(job, move)
         return None if move.remove_job else move.again_seconds
+
+    def started(self) -> Dialect:
+        """The dialect as the operator speaks it with the files that it reads when it starts."""
+        return self.dialect
 
     def _all_jobs(self, one: Object) -> Iterable[Key]:
         """A change of the operator itself concerns every job."""
