@@ -1,5 +1,9 @@
-"""The same profile on a cluster, by four launchers: it trains as over SSH, is found, stopped, taken
-up again, and gone."""
+"""The same profile on a cluster, by five launchers: it trains as over SSH, is found, stopped, taken
+up again, and gone.
+
+Their namespace enforces the restricted Pod Security Standard: a pod that it admits, baseline and
+privileged admit as well.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,7 @@ COMPARED = 10  # steps
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterSite]:
     with cluster_site(tmp_path_factory.mktemp("cluster")) as made:
+        made.enforce("restricted")
         yield made
 
 
@@ -60,6 +65,8 @@ def test_it_trains_as_over_ssh_and_is_stopped_resumed_and_gone(
     assert seen["rank0"] in [pod["name"] for pod in seen["pods"]]
     assert [pod["phase"] for pod in seen["pods"]] == ["Running", "Running"]
     assert len({pod["node"] for pod in seen["pods"]}) == 2
+    if cluster.has_standards:
+        assert cluster.security(seen["pods"]) == ["restricted"] * 2
     said = cluster.ask("train.logs", "--name", launcher, "--tail", 500)
     assert f"step {COMPARED}/5000" in said.out and "metrics {" not in said.out
 

@@ -1,5 +1,6 @@
 """A run by jobset: killed, explained, begun again as a whole, and stopped; one by trainjob; and one
-that waits in a queue of Kueue. One sandbox for all."""
+that waits in a queue of Kueue. One sandbox for all, whose namespace enforces the restricted Pod
+Security Standard (a pod that it admits, baseline and privileged admit as well)."""
 
 from __future__ import annotations
 
@@ -26,6 +27,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterSite]:
         if not made.indexed:
             pytest.skip("this API server has no Indexed Jobs")
         made.install("jobset")
+        made.enforce("restricted")
         yield made
 
 
@@ -40,6 +42,7 @@ def test_a_killed_jobset_begins_again_as_a_whole_and_stops_without_a_trace(
     cluster.await_step("whole", 1)
     seen = cluster.await_met("whole", 2)
     run = seen["run_id"]
+    assert cluster.security(seen["pods"]) == ["restricted"] * 2
     first = {pod["name"] for pod in seen["pods"]}
     assert all(name.startswith(f"{run}-node-0-") for name in first)
     service = cluster.api.get(f"/api/v1/namespaces/default/services/{run}")
@@ -82,6 +85,7 @@ def test_a_trainjob_trains_in_the_pods_of_its_jobset_and_stops_without_a_trace(
     assert begun.code == 0, begun.text
     cluster.await_step("modern", 1)
     seen = cluster.await_met("modern", 2)
+    assert cluster.security(seen["pods"]) == ["restricted"] * 2
     run = seen["run_id"]
     assert all(pod["name"].startswith(f"{run}-node-0-") for pod in seen["pods"])
     (owner,) = cluster.api.get(f"{SETS}/{run}")["metadata"]["ownerReferences"]

@@ -51,9 +51,9 @@ class ClusterSite(Site):
         self.api, self.port = api, _free_port()
         super().__init__(state, state / "inventory.yaml")
         self._installed: set[str] = set()
-        self.indexed = (
-            int("".join(filter(str.isdigit, api.get("/version")["minor"]))) >= 24
-        )  # whether it has Indexed Jobs
+        minor = int("".join(filter(str.isdigit, api.get("/version")["minor"])))
+        self.indexed = minor >= 24  # whether it has Indexed Jobs
+        self.has_standards = minor >= 23  # whether namespaces have Pod Security Standards
         self.launcher = "job" if self.indexed else "pytorchjob"
         self.say()
 
@@ -128,6 +128,20 @@ class ClusterSite(Site):
             self._installed.add(launcher)
             made = self.invoke(f"{ROLES[launcher]}.create", "--inventory", self.inventory)
             assert made.code == 0, made.text
+
+    def enforce(self, standard: str) -> None:
+        """Hold the namespace's pods to a Pod Security Standard; "" to none."""
+        labels = {"pod-security.kubernetes.io/enforce": standard or None}
+        said = self.api.merge("/api/v1/namespaces/default", {"metadata": {"labels": labels}})
+        assert said["kind"] == "Namespace", said
+
+    def security(self, pods: list[dict[str, Any]]) -> list[str]:
+        """The standard that each pod of a status was written for."""
+        specs = [
+            self.api.get(f"/api/v1/namespaces/default/pods/{pod['name']}")["spec"] for pod in pods
+        ]
+        contexts = [spec.get("securityContext") or {} for spec in specs]
+        return ["restricted" if each.get("runAsNonRoot") else "baseline" for each in contexts]
 
     def rank_in_pods(self, name: str, rank: int) -> int:
         """The process that trains as this rank, 0 while there is none."""
