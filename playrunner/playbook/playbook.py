@@ -44,7 +44,8 @@ def load_playbook(
 ) -> list[Play]:
     """Every play of a playbook; nothing is run and no host is touched. `extra` are --extra-vars,
     which templates of imports may read."""
-    default_templar.use_extensions(ansible_config().words("jinja2_extensions"))
+    if extensions := ansible_config().words("jinja2_extensions"):
+        default_templar.use_extensions(extensions)
     entries = read_yaml(path)
     if entries is None or entries == []:
         raise BadInput("A playbook must contain at least one play", Place(str(path)))

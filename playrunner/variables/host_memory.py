@@ -15,7 +15,7 @@ from playrunner.frozen import frozen
 from playrunner.inventory.inventory import Inventory
 from playrunner.model import Play, Position, Role
 from playrunner.variables.fact_cache import FactCache
-from playrunner.variables.filters.undefined import MISSING
+from playrunner.variables.template_scope import MISSING
 from playrunner.variables.templating import Templar
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from playrunner.config.ansible_config import ansible_config
-from playrunner.variables.filters.undefined import MISSING
+from playrunner.variables.template_scope import MISSING
 
 if TYPE_CHECKING:
     from playrunner.variables.scope import Scope

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from playrunner import project
 from playrunner.model import Role
-from playrunner.variables.filters.undefined import MISSING
 from playrunner.variables.host_memory import OMIT
+from playrunner.variables.template_scope import MISSING
 from playrunner.variables.views import HostVars, View
 
 if TYPE_CHECKING:

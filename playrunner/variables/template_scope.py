@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+
+# What a scope answers when it has no variable of a name.
+MISSING: Final = object()
 
 
 class Scope(Protocol):

@@ -8,7 +8,8 @@ from playrunner.errors import UndefinedVariable
 from playrunner.hostside.module import Failed, Probe
 from playrunner.playbook.argument_spec import spec_errors
 from playrunner.run.context import Context
-from playrunner.variables.filters.undefined import MISSING, require
+from playrunner.variables.filters.undefined import require
+from playrunner.variables.template_scope import MISSING
 
 
 class ValidateArgumentSpec(Probe):

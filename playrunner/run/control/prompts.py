@@ -11,7 +11,6 @@ from playrunner.model import Play
 from playrunner.output.report import Report
 from playrunner.playbook.arguments import as_bool
 from playrunner.text.written import Written, written
-from playrunner.variables.filters.hashing import password_hash
 from playrunner.variables.scope import Scope
 
 NOT_ASKED = "Not prompting as we are not in interactive mode"
@@ -54,6 +53,8 @@ def _answer(name: str, prompt: Mapping[str, Any], report: Report) -> str:
 def _encrypted(text: str, prompt: Mapping[str, Any]) -> str:
     kind, salt, size = prompt["encrypt"], prompt.get("salt"), prompt.get("salt_size")
     try:
+        from playrunner.variables.filters.hashing import password_hash
+
         return password_hash(
             text,
             str(kind).removesuffix("_crypt"),

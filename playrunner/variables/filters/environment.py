@@ -28,8 +28,9 @@ from playrunner.variables.filters.guard import guard, guarded
 from playrunner.variables.filters.plain import plain
 from playrunner.variables.filters.reach import attribute as reach
 from playrunner.variables.filters.reach import item
-from playrunner.variables.filters.undefined import MISSING, Missing, Pending
+from playrunner.variables.filters.undefined import Missing, Pending
 from playrunner.variables.lookups.lookup_scope import LookupScope
+from playrunner.variables.template_scope import MISSING
 
 
 class Names(dict[str, Any]):

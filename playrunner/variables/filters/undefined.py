@@ -4,16 +4,13 @@ replaced by `default`, and anything else done with it says which name is undefin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from jinja2 import Undefined
 from jinja2.utils import missing as nothing
 
 from playrunner.errors import PlayrunnerError, UndefinedVariable
 from playrunner.text.did_you_mean import nearest
-
-# What a scope answers when it has no variable of a name.
-MISSING: Final = object()
 
 
 class Missing(Undefined):

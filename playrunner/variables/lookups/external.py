@@ -9,8 +9,8 @@ from typing import Any
 from playrunner.errors import BadInput, PlayrunnerError, StepFailed
 from playrunner.plugins import ansible_library, collections, folders
 from playrunner.plugins.values import as_data, as_given
-from playrunner.variables.filters.undefined import MISSING
 from playrunner.variables.lookups.lookup_scope import LookupScope
+from playrunner.variables.template_scope import MISSING
 
 Lookup = Callable[..., list[Any]]
 

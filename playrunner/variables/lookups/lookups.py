@@ -15,7 +15,7 @@ from playrunner.errors import BadInput, StepFailed, UndefinedVariable
 from playrunner.plugins import ansible_library
 from playrunner.plugins.collections import is_qualified
 from playrunner.project import install_extra
-from playrunner.variables.filters.undefined import MISSING, did_you_mean, require
+from playrunner.variables.filters.undefined import did_you_mean, require
 from playrunner.variables.lookups.external import external_lookup, overriding_lookup
 from playrunner.variables.lookups.lists import (
     as_given,
@@ -40,6 +40,7 @@ from playrunner.variables.lookups.passwords import password
 from playrunner.variables.lookups.sequence import sequence
 from playrunner.variables.lookups.settings import config
 from playrunner.variables.lookups.tables import csvfile, ini
+from playrunner.variables.template_scope import MISSING
 
 _CAUGHT = (TypeError, ValueError, LookupError, AttributeError, OSError)
 
