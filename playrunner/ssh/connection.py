@@ -61,16 +61,17 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
 
-def connect(target: Target, jump: Callable[[Target], Ssh] | None = None) -> Connection:
-    """An open connection, or HostUnreachable with what to do about it; `jump` gives the open
-    connection of a jump host, which others use as well."""
+def connect(
+    target: Target, jump: Callable[[Target], Ssh] | None = None, ssh: type[Ssh] | None = None
+) -> Connection:
+    """An open connection, or HostUnreachable with what to do; `jump` gives that of a jump host."""
     if target.kind == "local":
         return Local(target)
     if target.container:
         from playrunner.ssh.containers.connection import open_container
 
         return open_container(target)
-    return Ssh(target, jump)
+    return (ssh or Ssh)(target, jump)
 
 
 def read_all(channel: Channel, most: int) -> tuple[bytes, int]:
@@ -188,12 +189,11 @@ class Ssh:
         import paramiko
 
         try:
-            session = self._fabric.transport.open_session(timeout=self.target.connect_seconds)
+            session = self._session()
             session.event = _BoundedEvent(max(self.target.connect_seconds, START_SECONDS))
             session.exec_command(command)
         except paramiko.ChannelException:
-            # The server allows so many sessions on one connection (MaxSessions); another connection
-            # has room again.
+            # The server limits the sessions of one connection (MaxSessions); another has room
             return Ssh(self.target, self._jump).start(command)
         except broken() as error:
             raise HostUnreachable(
@@ -201,8 +201,11 @@ class Ssh:
             ) from None
         return SshChannel(session, self)
 
-    def forward(self, address: str, port: int) -> Stream:
+    def _session(self) -> paramiko.Channel:
+        transport: paramiko.Transport = self._fabric.transport
+        return transport.open_session(timeout=self.target.connect_seconds)
 
+    def forward(self, address: str, port: int) -> Stream:
         try:
             made: paramiko.Channel = self._fabric.transport.open_channel(
                 "direct-tcpip",

@@ -14,9 +14,10 @@ from playrunner.ssh.targets import Target
 class Pool:
     """Opens each connection once, however many threads ask for it at the same time."""
 
-    def __init__(self, warns: bool = True, keep: float = 0.0) -> None:
+    def __init__(self, warns: bool = True, keep: float = 0.0, ssh: type[Ssh] = Ssh) -> None:
         self._warns = warns  # about unknown host keys that were accepted
         self._keep = keep  # seconds for which connections stay open after the command
+        self._ssh = ssh
         if keep:
             from playrunner.ssh.kept.protocol import socket_path
 
@@ -46,13 +47,13 @@ class Pool:
                 return KeptConnection(target, self._keep)
             with self._lock:
                 session.prepare()
-        return connect(target, self._jump)
+        return connect(target, self._jump, self._ssh)
 
     def _jump(self, target: Target) -> Ssh:
         """The connection of a jump host: one for all hosts behind it, again once it broke."""
         connection = self.get(target)
         if not isinstance(connection, Ssh):  # kept for the host itself, in another process
-            return Ssh(target, self._jump)
+            return self._ssh(target, self._jump)
         if not connection.is_open:
             self.drop(target, connection)
             connection = self.get(target)

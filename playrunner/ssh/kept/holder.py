@@ -33,6 +33,7 @@ from playrunner.ssh.kept.protocol import (
     send_frame,
     target_from,
 )
+from playrunner.ssh.kept.ready import ReadySsh
 from playrunner.ssh.open_files import make_room
 from playrunner.ssh.pool import Pool
 from playrunner.ssh.targets import Target
@@ -73,7 +74,7 @@ class Holder:
     """Open connections, and the programs that commands run over them."""
 
     def __init__(self) -> None:
-        self._pool = Pool(warns=False)
+        self._pool = Pool(warns=False, ssh=ReadySsh)
         self._lock = threading.Lock()
         self._uses: dict[Target, Use] = {}
         self._ends = time.monotonic() + FIRST_SECONDS

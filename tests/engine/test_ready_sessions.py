@@ -1,0 +1,103 @@
+"""Connections that are kept have a session open for the next program."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import paramiko
+import pytest
+
+from playrunner.errors import HostUnreachable
+from playrunner.ssh.kept.ready import ReadySsh
+from tests.engine.test_forward import target
+from tests.support.sshd import NodeSet
+from tests.support.until import until
+
+
+@pytest.fixture
+def connection(make_nodes: Callable[[int], NodeSet]) -> Iterator[ReadySsh]:
+    opened = ReadySsh(replace(target(make_nodes(1)["node1"]), connect_seconds=1))
+    yield opened
+    opened.close()
+
+
+def run(connection: ReadySsh, command: str) -> str:
+    channel = connection.start(command)
+    output = channel.receive()
+    channel.close()
+    return output.decode().strip()
+
+
+def test_the_second_program_waits_for_no_session_and_shares_nothing_with_the_first(
+    connection: ReadySsh, tmp_path: Path
+) -> None:
+    assert run(connection, f"cd {tmp_path}; export LEFT=yes; echo $$") != ""
+    until(lambda: bool(connection._ready), what="a session for the next program")
+    (ready,) = connection._ready
+    opened = opened_from_now_on(connection)
+    channel = connection.start("echo $PWD:$LEFT")
+    assert channel.session is ready  # type: ignore[attr-defined]
+    assert channel.receive().decode().strip() == f"{Path.home()}:"
+    until(lambda: bool(connection._ready), what="a session for the third program")
+    assert len(opened) == 1, "only that of the third program"
+
+
+def test_a_session_that_the_host_has_closed_is_not_used(connection: ReadySsh) -> None:
+    assert run(connection, "echo 1") == "1"
+    until(lambda: bool(connection._ready), what="a session for the next program")
+    connection._ready[0].close()
+    assert run(connection, "echo 2") == "2" and connection.is_open
+
+
+def test_a_host_that_allows_no_more_sessions_is_used_as_before(
+    connection: ReadySsh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transport, refused = connection._fabric.transport, []
+    open_session = transport.open_session
+
+    def only_one(**settings: Any) -> paramiko.Channel:
+        if any(not each.closed for each in transport._channels.values()):
+            refused.append(1)
+            raise paramiko.ChannelException(1, "Administratively prohibited")
+        made: paramiko.Channel = open_session(**settings)
+        return made
+
+    monkeypatch.setattr(transport, "open_session", only_one)
+    channel = connection.start("echo 1; sleep 1")
+    until(lambda: bool(refused), what="the session that is refused")
+    assert channel.receive() == b"1\n" and channel.status(10) == 0
+    channel.close()
+    assert run(connection, "echo 2") == "2" and connection.is_open
+
+
+def test_an_idle_connection_whose_host_went_silent_is_given_up_as_fast_as_before(
+    connection: ReadySsh,
+) -> None:
+    server = int(run(connection, "echo $PPID"))
+    until(lambda: bool(connection._ready), what="a session for the next program")
+    os.kill(server, signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        with pytest.raises(HostUnreachable):
+            connection.start("echo 2")
+        assert time.monotonic() - began < 20, "it waited as long as for a program to start"
+    finally:
+        os.kill(server, signal.SIGCONT)
+
+
+def opened_from_now_on(connection: ReadySsh) -> list[int]:
+    transport, opened = connection._fabric.transport, []
+    open_session = transport.open_session
+
+    def counted(**settings: Any) -> Any:
+        opened.append(1)
+        return open_session(**settings)
+
+    transport.open_session = counted
+    return opened
