@@ -48,8 +48,9 @@ class Group(Collection):
 def namespace(words: Sequence[str] = ()) -> Collection:
     """The verbs, grouped as `--list` shows them: the runner's own, and one group per role.
 
-    If the command line names verbs, only those and their groups: Invoke copies every argument of
-    every verb, which for all of them took a third of a short command.
+    If the command line names verbs, only those, and their whole groups where it names a verb that
+    they do not have: Invoke copies every argument of every verb, which for all of them took a third
+    of a short command.
     """
     named = set[str]() if _ALL.intersection(words) else {word.partition(".")[0] for word in words}
     verbs = [verb for verb in _VERBS if verb in named]
@@ -58,8 +59,17 @@ def namespace(words: Sequence[str] = ()) -> Collection:
         verbs, groups = list(_VERBS), _groups(lambda name: True)
     root = Collection(*(getattr(importlib.import_module(_VERBS[verb]), verb) for verb in verbs))
     for group in groups:
-        root.add_collection(group)
+        root.add_collection(_named_part(group, words) if named else group)
     return root
+
+
+def _named_part(group: Collection, words: Sequence[str]) -> Collection:
+    """The verbs of a group that the command line names, or all, to help with one that is none."""
+    prefix = f"{group.name}."
+    names = [word.removeprefix(prefix) for word in words if word.startswith(prefix)]
+    if not names or not set(names) <= set(group.tasks):
+        return group
+    return Group(group.name, **{name: group.tasks[name] for name in names})
 
 
 def _groups(includes: Callable[[str], bool]) -> list[Collection]:
