@@ -194,6 +194,10 @@ class Agents:
             raise Interrupted("the run is ending")
         return agent
 
+    def has_idle(self, key: AgentKey) -> bool:
+        with self._lock:
+            return bool(self._free.get(key)) or key in self._starting
+
     def start_ahead(self, key: AgentKey) -> None:
         """Start an agent in the background; an `acquire` meanwhile waits for it."""
         ready = threading.Event()

@@ -10,7 +10,7 @@ from typing import Any
 from playrunner.errors import PlayrunnerError
 from playrunner.inventory import patterns
 from playrunner.inventory.inventory import Inventory
-from playrunner.ssh.agent_code import AgentKey, prepare
+from playrunner.ssh.agent_code import AgentKey, agent_code, prepare
 from playrunner.ssh.agents import Agents
 from playrunner.ssh.connection import Channel
 from playrunner.ssh.dispatcher import AgentDispatcher
@@ -82,10 +82,12 @@ class Fleet:
         hosts = list(hosts)
         if not hosts:
             return {}
+        at_once = make_room(len(hosts), min(MOST_AT_ONCE, len(hosts)))
         self.agents.pool.prepare()
+        self._log_in(hosts[:at_once])
         for name in {module, *(name for name, _ in (before or {}).values())}:
             prepare(name)
-        with ThreadPoolExecutor(make_room(len(hosts), min(MOST_AT_ONCE, len(hosts)))) as pool:
+        with ThreadPoolExecutor(at_once) as pool:
             steps = {host: (*_steps(before, host), (module, arguments(host))) for host in hosts}
             answers = pool.map(lambda host: self._ask(host, steps[host]), hosts)
             return dict(zip(hosts, answers, strict=True))
@@ -104,6 +106,17 @@ class Fleet:
     def close(self) -> None:
         self.agents.close()
         self.agents.pool.close()
+
+    def _log_in(self, hosts: Iterable[str]) -> None:
+        """Start agents in the background, while what they are sent is packed."""
+        agent_code()  # here, or each thread would make it for itself
+        for host in hosts:
+            try:
+                key = AgentKey(self.target(host))
+            except PlayrunnerError:
+                continue  # the host's own answer says why
+            if not self.agents.has_idle(key):
+                self.agents.start_ahead(key)
 
     def _ask(self, host: str, steps: Sequence[AgentStep]) -> Answer:
         dispatcher = AgentDispatcher(self.agents, FileUploads(), lambda text: None)
