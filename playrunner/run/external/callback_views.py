@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,8 @@ class _Named:
     """Something with a name and an identity."""
 
     def __init__(self, name: str) -> None:
+        import uuid  # a few milliseconds, for callback plugins only
+
         self.name, self._uuid = name, str(uuid.uuid4())
 
     def get_name(self) -> str:
