@@ -17,6 +17,8 @@ from playrunner.sandbox.kube.process.assets.debian import GO
 OPENAPI_TAG = re.compile(rb"^// *\+k8s:openapi-gen=", re.MULTILINE)
 
 OPENAPI_APART = ["code-generator", "sample-apiserver"]
+# What only a debugger reads takes a seventh of the time
+WITHOUT_DEBUGGER = "-gcflags=all=-dwarf=false"
 
 
 class Go:
@@ -129,6 +131,7 @@ def server(go: Go, source: Path) -> None:
         source,
         "-tags",
         "providerless",
+        WITHOUT_DEBUGGER,
         "-ldflags",
         " ".join(["-s -w -buildid=", *versions]),
     )

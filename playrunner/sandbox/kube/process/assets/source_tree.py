@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from playrunner.sandbox.kube.process.assets.commands import CannotBuild, run, tell
+from playrunner.sandbox.kube.process.assets.go_build import WITHOUT_DEBUGGER
 
 SOURCE = "PLAYRUNNER_KUBE_SOURCE"  # the variable that names the tree
 BUILT = ("kubectl", "kube-apiserver")  # the last one is the larger by far
@@ -45,6 +46,7 @@ class SourceTree:
                 "build",
                 "-v",
                 "-trimpath",
+                WITHOUT_DEBUGGER,
                 "-ldflags",
                 self._stamps(),
                 "-o",
