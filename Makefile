@@ -24,7 +24,7 @@ export FUZZ_SEED SOAK_MINUTES SOAK_SEED SOAK_TURNS
 unexport PYTHONDONTWRITEBYTECODE
 LAUNCH ?= tests/launch/end_to_end tests/roles/test_gcp_training.py
 # What holds for any API server, and is asked of a real one, too.
-KUBE ?= tests/sandbox/kube/test_conformance.py tests/modules/k8s tests/kube tests/launch/unit/cluster/test_admission.py
+KUBE ?= tests/sandbox/kube/test_conformance.py tests/modules/k8s tests/kube tests/launch/unit/cluster/test_admission.py tests/launch/unit/cluster/test_one_off_jobs.py
 
 .PHONY: quickstart test test-coverage test-differential test-ansible test-trainer test-trackers test-launch test-cloud test-images test-cluster test-kube test-page rehearsals fuzz soak drills lint bench bench-scale bench-launch \
   bench-trainer bench-aws bench-kube bench-page page-picture kube-assets trainer-ready aws-cli packages kube-packages image-packages page-packages clean

@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from playrunner.kube.client.optional import if_allowed
-from playrunner.kube.client.resource import Resource
+from playrunner.kube.client.client import Kube
+from playrunner.kube.client.errors import KubeError
+from playrunner.kube.watch.explain import PODS
 from playrunner.training.kube.job_spec.command import CODE, FILES, START
 from playrunner.training.kube.job_spec.pod import CONTAINER
 from playrunner.training.kube.job_spec.security import (
+    POD_SECURITY,
     RESTRICTED,
     container_security,
     home,
     pod_security,
 )
-from playrunner.training.kube.session import ClusterSession, ClusterSettings
+from playrunner.training.kube.session import ClusterSettings
 
-NAMESPACES = Resource("v1", "Namespace", "namespaces", False)
-_ENFORCE = "pod-security.kubernetes.io/enforce"
 _NOTES = "/playrunner-notes"
 OPENED = f"{_NOTES}/opened"  # which folders of the claim were changed
 
@@ -38,21 +38,23 @@ class OneOffJob:
     opened: tuple[str, ...] = ()
 
 
-def job_pod(job: OneOffJob, session: ClusterSession) -> dict[str, Any]:
-    return _pod(job, _admitted(session))
+def job_pod(job: OneOffJob, kube: Kube, settings: ClusterSettings) -> dict[str, Any]:
+    if settings.security == "auto" and _restricts(job, kube, settings):
+        settings = replace(settings, security=RESTRICTED)
+    return _pod(job, settings)
 
 
-def _admitted(session: ClusterSession) -> ClusterSettings:
-    """A namespace that admits restricted pods only gets one."""
-    settings = session.settings
-    if settings.security != "auto":
-        return settings
-    hidden: dict[str, Any] = {"metadata": {}}
-    namespace = if_allowed(lambda: session.kube.get(NAMESPACES, "", settings.namespace), hidden)
-    labels = ((namespace or hidden)["metadata"].get("labels")) or {}
-    return (
-        replace(settings, security=RESTRICTED) if labels.get(_ENFORCE) == RESTRICTED else settings
-    )
+def _restricts(job: OneOffJob, kube: Kube, settings: ClusterSettings) -> bool:
+    """Whether the namespace refuses other pods than restricted ones, by a dry run: not all users
+    may read namespaces, and clusters have defaults of their own."""
+    metadata = {"name": f"{job.id}-trial", "namespace": settings.namespace}
+    spec = _pod(replace(job, service_account=""), settings)  # the account may come with the job
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    try:
+        kube.apply(PODS, pod, force=True, dry=True)
+    except KubeError as error:
+        return POD_SECURITY in error.message
+    return False
 
 
 def _pod(job: OneOffJob, settings: ClusterSettings) -> dict[str, Any]:

@@ -162,7 +162,7 @@ def variables(job: OneOffJob, session: ClusterSession) -> dict[str, Any]:
         "binaries": {CODE: base64.b64encode(archive.read_bytes()).decode()} if packed else {},
         "pod": {
             "metadata": {"labels": labels, "annotations": {"sidecar.istio.io/inject": "false"}},
-            "spec": job_pod(job, session),
+            "spec": job_pod(job, session.kube, session.settings),
         },
     }
 
