@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.support.launch.node_processes import processes_with
 from tests.support.launch.site import Site
+from tests.support.until import until
 
 PREPARED = b"trainer.node.prepared_rank"
 
@@ -37,7 +38,14 @@ def test_a_launch_that_is_refused_leaves_no_prepared_rank_and_no_folder(site: Si
     assert site.launch("accepted", "--nodes", 2).code == 0
     data = ("train.data.source=text", "train.data.path=/nowhere")
     refused = site.begin("refused", "--nodes", 2, settings=data)
-    site.await_that(lambda: processes_with(site, PREPARED), "prepared ranks", seconds=60)
+    # They are there for a moment only: looked for without a pause
+    until(
+        lambda: processes_with(site, PREPARED),
+        seconds=60,
+        what="prepared ranks",
+        process=refused,
+        pause=lambda: None,
+    )
     _, told = refused.communicate(timeout=60)
     assert refused.returncode == 6, told
     assert "/nowhere: no such file" in told
