@@ -134,10 +134,8 @@ class Optimizer:
     # lamb: for batches of tens of thousands, as BERT's
     name: Literal["adamw", "lamb", "sgd"] = "adamw"
     lr: float = 6e-4  # the peak; the schedule scales it
-    betas: tuple[float, float] = (
-        0.9,
-        0.95,
-    )  # adamw and lamb; 0.95 forgets faster than 0.999, which large batches like
+    # adamw and lamb; 0.95 forgets faster than 0.999, which large batches like
+    betas: tuple[float, float] = (0.9, 0.95)
     eps: float = 1e-8
     weight_decay: float = 0.1  # not on biases and norms
     grad_clip: float = 1.0  # by global norm, after the gradients of all ranks are summed; 0 is off
