@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import paramiko
 import pytest
 
 from playrunner.errors import HostUnreachable
+from playrunner.sandbox.sshd import Daemon
 from playrunner.ssh.kept.ready import ReadySsh
 from tests.engine.test_forward import target
 from tests.support.sshd import NodeSet
@@ -56,24 +56,30 @@ def test_a_session_that_the_host_has_closed_is_not_used(connection: ReadySsh) ->
 
 
 def test_a_host_that_allows_no_more_sessions_is_used_as_before(
-    connection: ReadySsh, monkeypatch: pytest.MonkeyPatch
+    make_nodes: Callable[[int], NodeSet],
 ) -> None:
-    transport, refused = connection._fabric.transport, []
-    open_session = transport.open_session
-
-    def only_one(**settings: Any) -> paramiko.Channel:
-        if any(not each.closed for each in transport._channels.values()):
-            refused.append(1)
-            raise paramiko.ChannelException(1, "Administratively prohibited")
-        made: paramiko.Channel = open_session(**settings)
-        return made
-
-    monkeypatch.setattr(transport, "open_session", only_one)
-    channel = connection.start("echo 1; sleep 1")
-    until(lambda: bool(refused), what="the session that is refused")
-    assert channel.receive() == b"1\n" and channel.status(10) == 0
-    channel.close()
-    assert run(connection, "echo 2") == "2" and connection.is_open
+    nodes = make_nodes(1)
+    daemon = Daemon(nodes.root / "sshd" / "node1")
+    daemon.config.write_text(f"MaxSessions 1\n{daemon.config.read_text()}")
+    listener = daemon.pid()
+    assert listener
+    daemon.pid_file.unlink()
+    os.kill(listener, signal.SIGHUP)  # it reads its settings again
+    until(daemon.pid, what="the daemon that listens again")
+    connection = ReadySsh(target(nodes["node1"]))
+    try:
+        channel = connection.start("echo 1; read line")
+        until(
+            lambda: "no more sessions" in daemon.log.read_text(),
+            what="the session that is refused",
+        )
+        assert channel.receive() == b"1\n"
+        channel.send(b"\n")
+        assert channel.status(10) == 0
+        channel.close()
+        assert run(connection, "echo 2") == "2" and connection.is_open
+    finally:
+        connection.close()
 
 
 def test_an_idle_connection_whose_host_went_silent_is_given_up_as_fast_as_before(

@@ -44,9 +44,9 @@ class _Synthetic:
 
     def take(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         time.sleep(self.latency)
-        return self.made(numbers)
+        return self.batch(numbers)
 
-    def made(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+    def batch(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         raise NotImplementedError
 
     def generator(self, number: int) -> np.random.Generator:
@@ -60,7 +60,7 @@ class _Synthetic:
 class Sentences(_Synthetic):
     """Rows of tokens, cut from one stream without gaps."""
 
-    def made(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+    def batch(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         rows = np.stack([self.sayings(int(number), self.length + 1) for number in numbers])
         return {"input": rows[:, :-1], "label": rows[:, 1:]}
 
@@ -77,7 +77,7 @@ class Documents(_Synthetic):
             [12 + int(self.generator(n).integers(0, self.length - 12)) for n in range(self.count)]
         )
 
-    def made(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+    def batch(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         from trainer.data.tokens import padded
 
         return padded(self.texts(numbers), self.pad)
@@ -91,7 +91,7 @@ class MaskedSentences(_Synthetic):
 
     equal = False
 
-    def made(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+    def batch(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         rows = np.stack([self.sayings(int(number), self.length) for number in numbers])
         masked = np.stack(
             [
@@ -119,7 +119,7 @@ class Pictures(_Synthetic):
             (train.model.classes, train.model.inputs), dtype=np.float32
         )
 
-    def made(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+    def batch(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         labels = np.asarray(numbers) % len(self.patterns)
         noise = np.stack(
             [

@@ -65,9 +65,9 @@ def cluster(site: ClusterSite, launcher: str) -> Iterator[ClusterSite]:
 
 
 @pytest.fixture(scope="module")
-def nobody(site: ClusterSite) -> str:
+def without_rights(site: ClusterSite) -> str:
     """The kubeconfig of a user without rights."""
-    return str(as_account(site.api, site.state, "nobody", no_rights("nobody")))
+    return str(as_account(site.api, site.state, "without-rights", no_rights("without-rights")))
 
 
 @pytest.mark.parametrize("launcher", KINDS)
@@ -87,11 +87,11 @@ def test_a_quota_that_one_pod_is_beyond_refuses_every_kind_of_job_with_its_numbe
 
 @pytest.mark.parametrize("launcher", KINDS)
 def test_a_user_without_rights_is_refused_for_every_kind_of_job_with_the_missing_one(
-    cluster: ClusterSite, nobody: str, launcher: str
+    cluster: ClusterSite, without_rights: str, launcher: str
 ) -> None:
     before = traces(cluster)
-    cluster.say(kubeconfig=nobody)
-    refused = cluster.launch("nobodys", *words(launcher), settings=SHORT)
+    cluster.say(kubeconfig=without_rights)
+    refused = cluster.launch("without-rights", *words(launcher), settings=SHORT)
     assert traces(cluster) == before
     assert refused.code == 2, refused.text
     (line,) = refused.text.splitlines()
