@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -34,6 +35,7 @@ class Nodes:
 
     def __init__(self, folder: Path) -> None:
         self.run = folder / "run"
+        self.run_id = f"run-{secrets.token_hex(4)}"  # supervisors end what has their run's mark
         self.supervisors: dict[str, subprocess.Popen[bytes]] = {}
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -51,7 +53,7 @@ class Nodes:
         (own / "token").write_text(told.pop("token", "secret"))
         (own / "environment.json").write_text(json.dumps({"GREETING": "hello"}))
         full = {
-            "run_id": "run-1",
+            "run_id": self.run_id,
             "host": host,
             "node_rank": rank,
             "token": str(own / "token"),
@@ -103,10 +105,7 @@ class Nodes:
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             try:
-                if (
-                    b"PLAYRUNNER_RUN=run-1/" in (folder / "environ").read_bytes()
-                    and str(self.run).encode() in os.readlink(folder / "cwd").encode()
-                ):
+                if f"PLAYRUNNER_RUN={self.run_id}/".encode() in (folder / "environ").read_bytes():
                     found.append(int(folder.name))
             except OSError:
                 continue
