@@ -11,8 +11,8 @@ from typing import Any
 
 from playrunner.doctor import probe
 from playrunner.errors import HostUnreachable
-from playrunner.ssh.connection import read_all
 from playrunner.ssh.fleet import Fleet
+from playrunner.ssh.frames import read_all
 from playrunner.ssh.limits import ANSWER_BYTES
 from playrunner.text.documents import json_object
 

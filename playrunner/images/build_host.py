@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from playrunner.hostside.module import Failed
-from playrunner.ssh.connection import Connection, read_all
+from playrunner.ssh.connection import Connection
+from playrunner.ssh.frames import read_all
 from playrunner.ssh.limits import ANSWER_BYTES
 
 LogLine = Callable[[str], None]

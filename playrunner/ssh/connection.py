@@ -74,16 +74,6 @@ def connect(
     return (ssh or Ssh)(target, jump)
 
 
-def read_all(channel: Channel, most: int) -> tuple[bytes, int]:
-    """What a program writes until it ends, at most `most` bytes, and how many more there were."""
-    kept, left_out = bytearray(), 0
-    while data := channel.receive():
-        taken = data[: most - len(kept)]
-        kept += taken
-        left_out += len(data) - len(taken)
-    return bytes(kept), left_out
-
-
 class Local:
     """This machine."""
 

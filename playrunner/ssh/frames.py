@@ -1,4 +1,4 @@
-"""Reads lines and bodies of limited size from a channel, in linear time."""
+"""Reads from a channel what has a limited size, in linear time."""
 
 from __future__ import annotations
 
@@ -78,3 +78,13 @@ class FrameReader:
         if not data:
             raise ConnectionLost(self._channel.stderr_text().strip())
         self._buffer += data
+
+
+def read_all(channel: Channel, most: int) -> tuple[bytes, int]:
+    """What a program writes until it ends, at most `most` bytes, and how many more there were."""
+    kept, left_out = bytearray(), 0
+    while data := channel.receive():
+        taken = data[: most - len(kept)]
+        kept += taken
+        left_out += len(data) - len(taken)
+    return bytes(kept), left_out

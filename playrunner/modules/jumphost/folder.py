@@ -11,7 +11,7 @@ from playrunner.errors import HostUnreachable
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
 from playrunner.ssh import session
-from playrunner.ssh.connection import read_all
+from playrunner.ssh.frames import read_all
 from playrunner.ssh.limits import ANSWER_BYTES
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 from playrunner.hostside.module import Action, Failed
 from playrunner.run.context import Context
-from playrunner.ssh.connection import read_all
+from playrunner.ssh.frames import read_all
 from playrunner.ssh.limits import limits
 
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from playrunner.errors import BadInput, StepFailed
 from playrunner.options import Options
-from playrunner.ssh.connection import Channel, read_all
+from playrunner.ssh.connection import Channel
 from playrunner.ssh.fleet import Fleet
+from playrunner.ssh.frames import read_all
 from playrunner.text.documents import json_object
 from playrunner.training.code_staging import stage_code
 from playrunner.training.model.program import Program, last_line, result_of

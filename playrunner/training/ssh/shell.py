@@ -11,8 +11,8 @@ from playrunner.errors import BadInput
 from playrunner.jumphost.login import ssh_command
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
-from playrunner.ssh.connection import read_all
 from playrunner.ssh.fleet import Fleet
+from playrunner.ssh.frames import read_all
 from playrunner.text.streams import visible
 from playrunner.training.code_staging import stage_code
 from playrunner.training.node_shell import in_shell
