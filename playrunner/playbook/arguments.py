@@ -250,7 +250,7 @@ def _as_str(value: Any) -> str:
     if isinstance(value, (dict, list)):
         import json
 
-        return json.dumps(value)
+        return json.dumps(value, default=str)  # a date of YAML is none of JSON's values
     if value is None:
         return ""
     return str(value)

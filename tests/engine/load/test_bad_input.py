@@ -3,11 +3,12 @@ traceback."""
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from playrunner.errors import BadInput
@@ -188,6 +189,7 @@ PLAYS = st.lists(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(value=st.one_of(PLAYS, VALUES))
+@example(value=[{"hosts": "all", "tasks": [{"command": [datetime.date(2000, 1, 1)]}]}])
 def test_no_structure_gives_a_traceback(tmp_path: Path, value: object) -> None:
     file = tmp_path / "play.yaml"
     file.write_text(yaml.safe_dump(value))
