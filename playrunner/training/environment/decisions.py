@@ -14,7 +14,7 @@ _WHO_HUNG = "each rank's last collectives are kept, to tell who hung"
 
 def decided(profile: Mapping[str, Any], machines: MachineFacts) -> Iterator[Variable]:
     yield from _everywhere()
-    yield _threads(profile, machines)
+    yield _threads(machines)
     yield from _interfaces(machines)
     if _deepspeed_on_cpu(profile, machines):
         yield Variable(
@@ -69,11 +69,9 @@ def _everywhere() -> Iterator[Variable]:
     )
 
 
-def _threads(profile: Mapping[str, Any], machines: MachineFacts) -> Variable:
+def _threads(machines: MachineFacts) -> Variable:
     # Loopback nodes are one machine: their processes share its cores.
-    processes = machines.processes_per_node * (
-        int(setting(profile, "launch.nodes") or 1) if machines.loopback else 1
-    )
+    processes = machines.processes_per_node * (machines.nodes if machines.loopback else 1)
     if machines.device == "cpu" and machines.cores <= 2 * processes:
         reason = (
             f"{processes} processes on {machines.cores} cores: a second thread each makes training"

@@ -27,6 +27,7 @@ class MachineFacts:
     efa_installer: str = ""
     cores: int = 1  # per node; 1 is taken for not known
     processes_per_node: int = 1
+    nodes: int = 1
     loopback: bool = False  # all nodes are on this machine's loopback addresses
     dumps: str = ""  # a folder on the node for what NCCL's flight recorder leaves behind
 

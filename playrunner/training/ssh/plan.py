@@ -76,6 +76,7 @@ def environment_of(job: Job, fleet: Fleet, facts: Facts) -> list[Variable]:
         interface=str(fleet.variable(host, "train_interface", "") or first.get("interface", "")),
         cores=int(first.get("cores") or 1),
         processes_per_node=job.master.slots,
+        nodes=len(job.nodes),
         dumps=_dumps(job),
         loopback=all(node.address.startswith("127.") for node in job.nodes),
     )

@@ -4,13 +4,19 @@ refuses."""
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import yaml
 
+from playrunner.options import Options
 from playrunner.training.environment.compiler import compile_environment
 from playrunner.training.environment.conflicts import conflicting_settings
 from playrunner.training.environment.machine_facts import MachineFacts
 from playrunner.training.environment.rule import admits
+from playrunner.training.request import Request
+from playrunner.training.ssh.nodes.hosts import open_fleet
+from playrunner.training.ssh.plan import environment_of, plan
 from tests.support.launch.environment import (
     G5,
     NEW_PLUGIN,
@@ -21,6 +27,7 @@ from tests.support.launch.environment import (
     fabric,
     values,
 )
+from trainer.profile import read_profile
 
 # EFA, by version
 
@@ -160,9 +167,20 @@ def test_threads_share_the_cores(device: str, cores: int, processes: int, thread
 
 def test_loopback_nodes_share_one_machines_cores() -> None:
     machines = replace(SANDBOX, cores=16)
-    assert values(machines, launch={"nodes": 1})["OMP_NUM_THREADS"] == "16"
-    assert values(machines, launch={"nodes": 4})["OMP_NUM_THREADS"] == "4"
-    assert values(machines, launch={"nodes": 8})["OMP_NUM_THREADS"] == "1"
+    assert values(machines)["OMP_NUM_THREADS"] == "16"
+    assert values(replace(machines, nodes=4))["OMP_NUM_THREADS"] == "4"
+    assert values(replace(machines, nodes=8))["OMP_NUM_THREADS"] == "1"
+
+
+def test_as_many_loopback_nodes_share_the_cores_as_a_launch_asks_for(tmp_path: Path) -> None:
+    inventory = tmp_path / "inventory.yaml"
+    hosts = {f"node{number}": {"ansible_host": f"127.0.0.{number}"} for number in (2, 3)}
+    inventory.write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
+    options, request = Options(inventory=(str(inventory),)), Request("gpt2-micro-smoke", nodes=2)
+    with open_fleet(options) as fleet:
+        job = plan(request, read_profile(request.profile), fleet, options)
+        variables = environment_of(job, fleet, {job.master.host: {"cores": 16}})
+    assert {each.name: each.value for each in variables}["OMP_NUM_THREADS"] == "8"
 
 
 # Device and strategy
