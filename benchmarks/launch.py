@@ -2,9 +2,10 @@
 ranks started by hand.
 
 By hand: one `ssh` per node with the rank's place in its environment, all at once, as a careful
-operator would script it. Both train gpt2-micro-smoke on two nodes of the sandbox; the time is until
-the first line of metrics. Then what a launch does before anything starts (preflight, staging) on
-fifty nodes, and how long the code of a script takes to twenty nodes when one file of it changed.
+operator would script it. Both train the profile on nodes of the sandbox, one rank each; the time is
+until the first line of metrics, after one start that is not counted. Then what a launch does before
+anything starts (preflight, staging) on fifty nodes, and how long the code of a script takes to
+twenty nodes when one file of it changed.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ import argparse
 import json
 import os
 import re
+import shlex
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,6 +31,7 @@ SETTINGS = [
     "train.log.every=1",
     "train.checkpoint.every=0",
     "train.evaluate.batches=1",
+    "train.strategy.name=ddp",
 ]
 GOAL_RATIO, GOAL_SECONDS, MANY = 1.10, 4.0, 50
 GOAL_SYNC_SECONDS, SYNCED, FILES = 1.0, 20, 200
@@ -36,12 +41,16 @@ PATIENCE_SECONDS = 180.0
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--strategy", default="ddp", help="ddp or deepspeed")
+    parser.add_argument("--profile", default="gpt2-micro-smoke")
+    parser.add_argument("--nodes", type=int, default=2)
+    parser.add_argument("--set", action="append", default=[], help="a setting, as train.launch's")
+    parser.add_argument("--first-step-only", action="store_true")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder), asked.strategy)
+        bench = Bench(Path(folder), asked.profile, asked.nodes, asked.set)
         try:
-            bench.invoke("sandbox.up", "--nodes", "2")
+            bench.invoke("sandbox.up", "--nodes", str(asked.nodes))
+            bench.by_hand("not-counted")
             rows: dict[str, list[float]] = {
                 "by hand, over ssh": [],
                 "train.launch": [],
@@ -63,6 +72,8 @@ def main() -> int:
                 f"\ngoal: at most {GOAL_RATIO}x by hand:"
                 f" {'pass' if ratio <= GOAL_RATIO else 'missed'} ({ratio:.2f}x)"
             )
+            if asked.first_step_only:
+                return 0
             seconds = bench.many()
             print(
                 f"goal: preflight and staging on {MANY} nodes in at most {GOAL_SECONDS:g} s:"
@@ -80,13 +91,23 @@ def main() -> int:
 
 
 class Bench:
-    def __init__(self, folder: Path, strategy: str) -> None:
-        self.folder = folder
-        self.settings = [*SETTINGS, f"train.strategy.name={strategy}"]
+    def __init__(self, folder: Path, profile: str, nodes: int, settings: Sequence[str]) -> None:
+        self.folder, self.profile, self.nodes = folder, profile, str(nodes)
+        self.settings = [*SETTINGS, *settings]
         self.environment = {**os.environ, "PLAYRUNNER_STATE_HOME": str(folder)}
 
     def invoke(self, *words: str) -> str:
         """What the command printed for a person."""
+        return self._done(*words).stderr
+
+    @cached_property
+    def environment_of_ranks(self) -> str:
+        """What a launch gives its ranks, for those started by hand: only launching is compared."""
+        asked = ("train.env", "--profile", self.profile, "--nodes", self.nodes, "--json")
+        variables = json.loads(self._done(*asked, *self._settings()).stdout)["environment"]
+        return " ".join(f"{each['name']}={shlex.quote(each['value'])}" for each in variables)
+
+    def _done(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "invoke", *words],
             cwd=ROOT,
@@ -94,15 +115,15 @@ class Bench:
             check=True,
             capture_output=True,
             text=True,
-        ).stderr
+        )
 
     def ours(self, name: str, *more: str) -> float:
         words = [
             "train.launch",
             "--profile",
-            "gpt2-micro-smoke",
+            self.profile,
             "--nodes",
-            "2",
+            self.nodes,
             "--name",
             name,
             *self._settings(),
@@ -124,8 +145,8 @@ class Bench:
         output = self.folder / name
         nodes = list(record["nodes"].values())
         place = (
-            f"WORLD_SIZE=2 LOCAL_WORLD_SIZE=1 LOCAL_RANK=0 MASTER_ADDR={nodes[0]['address']}"
-            " MASTER_PORT=29400"
+            f"WORLD_SIZE={self.nodes} LOCAL_WORLD_SIZE=1 LOCAL_RANK=0"
+            f" MASTER_ADDR={nodes[0]['address']} MASTER_PORT=29400"
         )
         began = time.perf_counter()
         ranks = []
@@ -145,11 +166,10 @@ class Bench:
                 node["address"],
             ]
             settings = " ".join(self._settings())
-            # The same environment as a launch compiles: only the launching is compared.
             command = (
-                f"cd {ROOT} && RANK={rank} {place} GLOO_SOCKET_IFNAME=lo OMP_NUM_THREADS=1"
-                f" DS_ACCELERATOR=cpu RES_OPTIONS='timeout:1 attempts:2' exec {sys.executable} -m"
-                f" trainer --profile gpt2-micro-smoke --output {output} {settings}"
+                f"cd {ROOT} && RANK={rank} {place} {self.environment_of_ranks} exec"
+                f" {sys.executable} -m"
+                f" trainer --profile {self.profile} --output {output} {settings}"
             )
             ranks.append(
                 subprocess.Popen(
