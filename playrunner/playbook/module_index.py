@@ -26,6 +26,15 @@ PACKAGES = (
     *MODULE_PACKAGES,
     *HOST_PACKAGES,
 )
+# What an agent needs for any step
+EVERY_STEP = (
+    *PACKAGES,
+    "playrunner.hostside.request",
+    "playrunner.hostside.host_context",
+    "playrunner.hostside.answer",
+    "playrunner.hostside.step_settings",
+    "playrunner.hostside.async_job",
+)
 
 CHOSEN = "play.chosen"  # stands for a module that a template names, until the step is reached
 # Names Ansible users write, and where the thing lives here.
@@ -97,8 +106,9 @@ def module_class(name: str) -> type[Module]:
 
 
 @cache
-def sources(path: str) -> tuple[tuple[str, str], ...]:
-    """The sources of a host module and of our modules that it imports, each after its imports."""
+def sources(path: str = "") -> tuple[tuple[str, str], ...]:
+    """The sources of a host module and of our modules that it imports, each after its imports;
+    without one, what every step needs."""
     order: dict[str, str] = {}
 
     def visit(name: str) -> None:
@@ -112,15 +122,7 @@ def sources(path: str) -> tuple[tuple[str, str], ...]:
                     visit(f"{package}.{leaf}")
         order[name] = text
 
-    for name in (
-        *PACKAGES,
-        "playrunner.hostside.request",
-        "playrunner.hostside.host_context",
-        "playrunner.hostside.answer",
-        "playrunner.hostside.step_settings",
-        "playrunner.hostside.async_job",
-        path,
-    ):
+    for name in (*EVERY_STEP, *([path] if path else [])):
         visit(name)
     return tuple(order.items())
 

@@ -1,4 +1,5 @@
-"""The code sent to a host: the agent itself at start, then each module when it is first used."""
+"""The code sent to a host: the agent with what every step needs, then each module when it is first
+used."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from typing import Any
 
 from playrunner.frozen import frozen
 from playrunner.playbook import module_index
+from playrunner.ssh.limits import limits
 from playrunner.ssh.targets import Become, Target
 
 STARTED = b"playrunner-agent"
@@ -77,11 +79,24 @@ def agent_code() -> tuple[bytes, bytes]:
     )
 
 
+@cache
+def loaded_at_start() -> frozenset[str]:
+    """The names of the code that an agent is sent before its first step."""
+    return frozenset(name for name, _ in module_index.sources())
+
+
+def first_bytes() -> bytes:
+    """What every agent is sent first: its own code, the limits it has to keep, and the code that
+    every step needs."""
+    settings = json.dumps(limits().for_agent()).encode() + b"\n"
+    return b"".join((*agent_code(), settings, code_frame("", frozenset())))
+
+
 def prepare(module: str) -> None:
     """Make what all hosts are sent, before threads ask for it: each would make it for itself."""
-    agent_code()
+    first_bytes()
     module_index.module_class(module)
-    code_frame(module_index.import_path(module), frozenset())
+    code_frame(module_index.import_path(module), loaded_at_start())
 
 
 def code_frame(path: str, loaded: frozenset[str]) -> bytes:

@@ -16,7 +16,14 @@ from playrunner.errors import (
 )
 from playrunner.playbook import module_index
 from playrunner.ssh import replies
-from playrunner.ssh.agent_code import STARTED, AgentKey, agent_code, code_frame, command
+from playrunner.ssh.agent_code import (
+    STARTED,
+    AgentKey,
+    code_frame,
+    command,
+    first_bytes,
+    loaded_at_start,
+)
 from playrunner.ssh.become_prompt import answer_prompt
 from playrunner.ssh.connection import Channel
 from playrunner.ssh.frames import ConnectionLost, FrameReader, ReceiveTimeout, TooLong
@@ -40,7 +47,7 @@ class Agent:
         self._outgoing = bytearray()
         self._incoming = FrameReader(channel, self._limits.silent_seconds)
         self._outstanding = Outstanding(self._limits)
-        self._loaded: set[str] = set()
+        self._loaded = set(loaded_at_start())
         self._next = 0
         self._started = False
         self.epoch = 0
@@ -253,7 +260,9 @@ class Agents:
 def _start(key: AgentKey, pool: Pool) -> Agent:
     connection = pool.get(key.target)
     marker = f"[playrunner {secrets.token_hex(6)}] password: "
-    channel = connection.start(command(key, marker))
+    first = first_bytes()
+    # One with more rights than the login is not started before it is needed
+    channel = connection.start(command(key, marker), b"" if key.become else first)
     agent = Agent(key, channel)
     if key.become and key.become.password and key.become.method != "doas":
         started = threading.Event()
@@ -268,8 +277,8 @@ def _start(key: AgentKey, pool: Pool) -> Agent:
         finally:
             started.set()
     try:
-        settings = json.dumps(limits().for_agent()).encode() + b"\n"
-        channel.send(b"".join((*agent_code(), settings)), limits().silent_seconds)
+        if not channel.is_ready:
+            channel.send(first, limits().silent_seconds)
     except (OSError, EOFError, ValueError):
         raise did_not_start(key, channel) from None
     return agent

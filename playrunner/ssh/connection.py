@@ -32,6 +32,8 @@ START_SECONDS = 60.0  # for a server to confirm a command; a loaded one forks sl
 class Channel(Protocol):
     """One program at the other end: bytes in, bytes out."""
 
+    is_ready: bool  # it was started ahead, and has what it is sent first
+
     # With `seconds`, TimeoutError is raised when nothing can be sent or received for that long.
     def send(self, data: bytes, seconds: float | None = None) -> None: ...
     def receive(self, seconds: float | None = None) -> bytes: ...  # empty at the end
@@ -56,7 +58,9 @@ class Connection(Protocol):
 
     target: Target
 
-    def start(self, command: str) -> Channel: ...
+    # `first` is what the program will be sent first: a connection that is kept may have started
+    # and sent it already, and then says so
+    def start(self, command: str, first: bytes = b"") -> Channel: ...
     def forward(self, address: str, port: int) -> Stream: ...  # a port as the host reaches it
     def close(self) -> None: ...
 
@@ -80,7 +84,7 @@ class Local:
     def __init__(self, target: Target) -> None:
         self.target = target
 
-    def start(self, command: str) -> Channel:
+    def start(self, command: str, first: bytes = b"") -> Channel:
         return self.start_process(command)
 
     def start_process(self, command: str, environment: Mapping[str, str] | None = None) -> Channel:
@@ -105,6 +109,8 @@ class Local:
 
 class LocalChannel:
     """A child process."""
+
+    is_ready = False
 
     def __init__(self, command: str, environment: Mapping[str, str] | None = None) -> None:
         # A file never fills up and stops its writer, as a pipe would
@@ -175,7 +181,7 @@ class Ssh:
     def is_open(self) -> bool:
         return bool(self._fabric.is_connected)
 
-    def start(self, command: str) -> Channel:
+    def start(self, command: str, first: bytes = b"") -> Channel:
         import paramiko
 
         try:
@@ -231,6 +237,8 @@ class _BoundedEvent(threading.Event):
 
 class SshChannel:
     """A program run over SSH; it holds a reference to its connection."""
+
+    is_ready = False
 
     def __init__(self, session: paramiko.Channel, connection: Ssh) -> None:
         self.session, self._connection = session, connection

@@ -10,7 +10,7 @@ from typing import Any
 from playrunner.errors import PlayrunnerError
 from playrunner.inventory import patterns
 from playrunner.inventory.inventory import Inventory
-from playrunner.ssh.agent_code import AgentKey, agent_code, prepare
+from playrunner.ssh.agent_code import AgentKey, first_bytes, prepare
 from playrunner.ssh.agents import Agents
 from playrunner.ssh.connection import Channel
 from playrunner.ssh.dispatcher import AgentDispatcher
@@ -109,7 +109,7 @@ class Fleet:
 
     def _log_in(self, hosts: Iterable[str]) -> None:
         """Start agents in the background, while what they are sent is packed."""
-        agent_code()  # here, or each thread would make it for itself
+        first_bytes()  # here, or each thread would make it for itself
         for host in hosts:
             try:
                 key = AgentKey(self.target(host))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import stat
 import tempfile
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
 
+import psutil
 import pytest
 
 from playrunner.ssh.connection import Connection
@@ -54,6 +56,19 @@ class Kept:
     @property
     def socket(self) -> Path:
         return next(path for path in self.runtime.rglob("connections-*") if path.is_socket())
+
+    def agents(self) -> list[str]:
+        """The processes on the nodes that run an agent, or will."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                command, environment = " ".join(process.cmdline()), process.environ()
+            except psutil.Error:
+                continue  # it has ended
+            port = environment.get("SSH_CONNECTION", "").rpartition(" ")[2]
+            if "marshal" in command and port in {str(node.port) for node in self.nodes}:
+                found.append(str(process.pid))
+        return sorted(found)
 
     def has_ended(self) -> bool:
         return not any(path.is_socket() for path in self.runtime.rglob("connections-*"))
@@ -99,6 +114,53 @@ def test_the_second_command_logs_in_nowhere_and_the_connections_can_be_closed(ke
     assert closed == {"closed": ["node1", "node2"], "changed": True}
     _until(kept.has_ended)
     assert kept.verb("connections.list").data == {"connections": []}
+
+
+AGENTS = """
+- hosts: nodes
+  gather_facts: false
+  tasks:
+    - {name: agent, shell: "echo $PPID"}
+    - {name: large, copy: {src: large.bin, dest: "{{ scratch }}/large.bin"}}
+"""
+OTHER_USER = """
+- hosts: nodes
+  gather_facts: false
+  become: true
+  become_user: nobody
+  tasks:
+    - {name: who, command: id -un, changed_when: false}
+"""
+
+
+def test_an_agent_waits_for_the_next_command_and_is_not_the_one_of_the_last(kept: Kept) -> None:
+    def used(outcome: Outcome) -> list[str]:
+        assert outcome.code == 0, outcome.text
+        return [outcome.result(node, "agent")["values"]["stdout"] for node in ("node1", "node2")]
+
+    first = used(kept.play(AGENTS))
+    _until(lambda: len(kept.agents()) == 2)
+    waiting = kept.agents()
+    assert not set(first) & set(waiting)
+    assert sorted(used(kept.play(AGENTS))) == waiting
+
+    # One that was killed, and one of a node that was restarted, are not missed
+    _until(lambda: len(kept.agents()) == 2)
+    os.kill(int(kept.agents()[0]), signal.SIGKILL)
+    used(kept.play(AGENTS))
+    _until(lambda: len(kept.agents()) == 2)
+    kept.nodes.kill("node2")
+    kept.nodes.start()
+    used(kept.play(AGENTS))
+
+    # None has other rights than the login, and none outlives its connection
+    _until(lambda: len(kept.agents()) == 2)
+    waiting = kept.agents()
+    assert kept.play(OTHER_USER).code == 0
+    assert len(kept.verb("connections.list").data["connections"]) == 2
+    assert kept.agents() == waiting
+    kept.verb("connections.close")
+    _until(lambda: not kept.agents())
 
 
 def test_a_command_that_has_ended_uses_no_connection() -> None:

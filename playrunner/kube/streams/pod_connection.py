@@ -47,7 +47,7 @@ class PodConnection:
         except PlayrunnerError as error:
             raise HostUnreachable(f"{target.name}: {error}") from None
 
-    def start(self, command: str) -> Channel:
+    def start(self, command: str, first: bytes = b"") -> Channel:
         assert self.target.container
         pod = self.target.container
         query = urlencode(
@@ -77,6 +77,8 @@ class PodConnection:
 
 class PodChannel:
     """One program; a thread takes what comes, since reading and writing share one socket."""
+
+    is_ready = False
 
     def __init__(self, websocket: Any, opened: Any) -> None:
         self._broken = kube_socket.errors_of(websocket)

@@ -34,7 +34,7 @@ def open_container(target: Target) -> Connection:
 class ContainerConnection(Local):
     """A container of this machine's engine."""
 
-    def start(self, command: str) -> Channel:
+    def start(self, command: str, first: bytes = b"") -> Channel:
         assert self.target.container
         words = [*self.target.container.command, "/bin/sh", "-c", command]
         return self.start_process(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import select
@@ -25,6 +26,7 @@ from playrunner.ssh.connection import (
 from playrunner.ssh.kept.protocol import (
     FAILED,
     OUTPUT,
+    READY,
     STARTED,
     STATUS,
     STDERR,
@@ -58,12 +60,13 @@ class KeptConnection:
     def __init__(self, target: Target, keep: float) -> None:
         self.target, self._keep = target, keep
 
-    def start(self, command: str) -> Channel:
+    def start(self, command: str, first: bytes = b"") -> Channel:
         request = {
             "op": "start",
             "target": target_data(self.target),
             "keep": self._keep,
             "agent": os.environ.get("SSH_AUTH_SOCK", ""),
+            "first": {"size": len(first), "sha256": hashlib.sha256(first).hexdigest()},
         }
         peer = connected(start=True)
         assert peer
@@ -79,8 +82,8 @@ class KeptConnection:
         if letter == FAILED:
             peer.close()
             raise HostUnreachable(data.decode(errors="replace"))
-        assert letter == STARTED
-        return KeptChannel(peer)
+        assert letter in (STARTED, READY)
+        return KeptChannel(peer, letter == READY)
 
     def forward(self, address: str, port: int) -> Stream:
         return Ssh(self.target).forward(address, port)
@@ -96,9 +99,9 @@ class KeptConnection:
 class KeptChannel:
     """A program that runs over a kept connection."""
 
-    def __init__(self, peer: socket.socket) -> None:
+    def __init__(self, peer: socket.socket, is_ready: bool) -> None:
         peer.settimeout(None)  # for good: one thread sends while another reads
-        self._peer = peer
+        self._peer, self.is_ready = peer, is_ready
         self._readable, self._writable = select.poll(), select.poll()
         self._readable.register(peer, select.POLLIN)
         self._writable.register(peer, select.POLLOUT)

@@ -25,6 +25,7 @@ from playrunner.ssh.kept.protocol import (
     FAILED,
     LOST,
     OUTPUT,
+    READY,
     STARTED,
     STATUS,
     STDERR,
@@ -33,7 +34,7 @@ from playrunner.ssh.kept.protocol import (
     send_frame,
     target_from,
 )
-from playrunner.ssh.kept.ready import ReadySsh
+from playrunner.ssh.kept.ready import FirstBytes, Program, ReadySsh
 from playrunner.ssh.open_files import make_room
 from playrunner.ssh.pool import Pool
 from playrunner.ssh.targets import Target
@@ -42,6 +43,7 @@ LOOK_SECONDS = 1.0
 FIRST_SECONDS = 30.0  # a holder ends when its first request has not come by then
 STATUS_SECONDS = 10.0
 MOST_CONNECTIONS = 2000
+MOST_FIRST = 8  # kept of what programs are sent first
 
 
 @dataclass
@@ -77,6 +79,7 @@ class Holder:
         self._pool = Pool(warns=False, ssh=ReadySsh)
         self._lock = threading.Lock()
         self._uses: dict[Target, Use] = {}
+        self._first: dict[str, bytes] = {}  # what programs are sent first, by its SHA-256
         self._ends = time.monotonic() + FIRST_SECONDS
 
     def serve(self, listener: socket.socket) -> None:
@@ -124,24 +127,39 @@ class Holder:
                 pass  # the command has ended, or is none of ours
 
     def _start(self, peer: socket.socket, request: dict[str, Any]) -> None:
-        target = target_from(request["target"])
+        target, first = target_from(request["target"]), FirstBytes(**request["first"])
+        program = Program(str(request["command"]), first.sha256 if first.size else "")
         if request.get("agent"):  # the user's ssh agent may have another socket by now
             os.environ["SSH_AUTH_SOCK"] = str(request["agent"])
         use = self._use(target, peer, float(request["keep"]))
         try:
             try:
-                channel = self._started(target, str(request["command"]))
+                connection, channel, is_ready = self._started(target, program)
             except PlayrunnerError as error:
                 send_frame(peer, FAILED, str(error).encode())
                 return
-            send_frame(peer, STARTED)
-            threading.Thread(target=_feed, args=(peer, channel), daemon=True).start()
+            send_frame(peer, READY if is_ready else STARTED)
+            feeding = (peer, channel, None if is_ready else first)
+            threading.Thread(target=_feed, args=feeding, daemon=True).start()
             _relay(channel, peer)
         finally:
             with self._lock:
                 use.peers.discard(peer)
-                if self._uses.get(target) is use:  # else it was closed meanwhile
+                is_kept = self._uses.get(target) is use  # else it was closed meanwhile
+                if is_kept:
                     use.until = self._ends = time.monotonic() + float(request["keep"])
+        if first.size and is_kept:
+            self._start_next(connection, program, first)
+
+    def _start_next(self, connection: ReadySsh, program: Program, first: FirstBytes) -> None:
+        with self._lock:
+            if first.are_whole:
+                self._first[first.sha256] = bytes(first.data)
+                while len(self._first) > MOST_FIRST:
+                    del self._first[next(iter(self._first))]
+            data = self._first.get(first.sha256)
+        if data:
+            connection.start_ahead(program, data)
 
     def _use(self, target: Target, peer: socket.socket, keep: float) -> Use:
         now = time.monotonic()
@@ -153,16 +171,25 @@ class Holder:
             make_room(len(self._uses), MOST_CONNECTIONS)
             return use
 
-    def _started(self, target: Target, command: str) -> SshChannel:
-        """Start a program; a connection that broke while idle is opened again."""
-        connection = self._pool.get(target)
+    def _started(self, target: Target, program: Program) -> tuple[ReadySsh, SshChannel, bool]:
+        """Start a program, or take one that was started ahead; a connection that broke while idle
+        is opened again."""
+        connection = self._connection(target)
+        if channel := connection.started_ahead(program):
+            return connection, channel, True
         try:
-            channel = connection.start(command)
+            started = connection.start(program.command)
         except HostUnreachable:
             self._pool.drop(target, connection)
-            channel = self._pool.get(target).start(command)
-        assert isinstance(channel, SshChannel)
-        return channel
+            connection = self._connection(target)
+            started = connection.start(program.command)
+        assert isinstance(started, SshChannel)
+        return connection, started, False
+
+    def _connection(self, target: Target) -> ReadySsh:
+        connection = self._pool.get(target)
+        assert isinstance(connection, ReadySsh)
+        return connection
 
     def _list(self) -> list[dict[str, Any]]:
         with self._lock:
@@ -187,10 +214,12 @@ def _has_hung_up(peer: socket.socket) -> bool:
     return bool(poll.poll(0))
 
 
-def _feed(peer: socket.socket, channel: SshChannel) -> None:
+def _feed(peer: socket.socket, channel: SshChannel, first: FirstBytes | None) -> None:
     """Pass a command's bytes to its program; when the command ends, so does the program."""
     try:
         while data := peer.recv(1 << 16):
+            if first:
+                first.take(data)
             channel.send(data)
     except (OSError, EOFError, ValueError):
         pass

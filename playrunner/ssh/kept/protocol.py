@@ -2,6 +2,8 @@
 
 A request is one line of JSON on a Unix socket. After `start`, what the command sends is the
 program's standard input, and the holder answers in frames: a letter, a length, and so many bytes.
+A `start` may name the bytes that the program is sent first; READY says that it was started ahead
+and has them.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from playrunner.errors import BadInput
 from playrunner.record.ledger import state_directory
 from playrunner.ssh.targets import Target
 
-VERSION = 1  # of these frames and requests; holders of other versions have other sockets
-STARTED, OUTPUT, STDERR, STATUS, FAILED, LOST = b"sotxfl"  # the letters of frames
+VERSION = 2  # of these frames and requests; holders of other versions have other sockets
+STARTED, READY, OUTPUT, STDERR, STATUS, FAILED, LOST = b"srotxfl"  # the letters of frames
 HEAD = struct.Struct("!BI")
 LINE_BYTES = 1 << 20  # of a request; a command that starts an agent has 2,000 bytes
 _PEER = struct.Struct("3i")  # process, user and group at the other end of a Unix socket
