@@ -15,6 +15,7 @@ from playrunner.hostside.module import Failed
 from playrunner.text import atomic_write
 from playrunner.text.answers import Shape, document, fitting, misfit
 from playrunner.text.documents import parse_json
+from playrunner.text.file_lock import file_lock
 
 _HUB_KEY = "https://index.docker.io/v1/"  # what docker calls Docker Hub in its file
 _HELPER_SECONDS = 60
@@ -57,10 +58,8 @@ def read(file: Path, registry: str) -> Login | None:
 def merge(file: Path, registry: str, login: Login) -> bool:
     """Have the file answer with this login; False when it does already. A registry with a helper of
     its own is left to it."""
-    from filelock import FileLock
-
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with FileLock(f"{file}.lock", mode=0o600):
+    with file_lock(file.with_name(f"{file.name}.lock")):
         config, key = _config(file), _key(registry)
         if (config.get("credHelpers") or {}).get(registry) or read(file, registry) == login:
             return False

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from playrunner.errors import Place
+from playrunner.frozen import frozen
 from playrunner.model import Position
 from playrunner.results import Result
 
 
-@dataclass(frozen=True)
+@frozen
 class Warned:
     """A warning of a step: before its results, or with the result of one host."""
 

@@ -9,13 +9,15 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from playrunner.errors import BadInput, LockHeld
 from playrunner.record.ledger import recording_in, state_directory
 from playrunner.record.processes import is_ancestor
 from playrunner.text.documents import read_json_object
+from playrunner.text.file_lock import file_lock
 
 
 @contextmanager
@@ -23,46 +25,41 @@ def inventory_lock(
     files: tuple[Path, ...], command: str, wait: bool, say: Callable[[str], None]
 ) -> Iterator[None]:
     """Hold the inventory's lock; another holder is named, then waited for or refused."""
-    from filelock import FileLock, Timeout
-
     folder = state_directory() / "locks"
     with recording_in(folder):
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-    name = hashlib.sha256("\n".join(str(file.absolute()) for file in files).encode()).hexdigest()[
-        :16
-    ]
-    lock, note = FileLock(folder / f"{name}.lock"), folder / f"{name}.json"
-    try:
+    inventory = "\n".join(str(file.absolute()) for file in files).encode()
+    name = hashlib.sha256(inventory).hexdigest()[:16]
+    lock, note = folder / f"{name}.lock", folder / f"{name}.json"
+    with ExitStack() as held:
+        try:
+            with recording_in(folder):
+                held.enter_context(file_lock(lock, wait=False))
+        except BlockingIOError:
+            if _started_us(note):
+                yield
+                return
+            if not wait:
+                raise LockHeld(
+                    f"another run works on this inventory: {_holder(note)}; run again when it is"
+                    " done, or leave out --no-wait to wait for it"
+                ) from None
+            say(f"waiting for another run on this inventory: {_holder(note)} (Ctrl-C to give up)")
+            held.enter_context(file_lock(lock))
+        held.callback(note.unlink, missing_ok=True)
         with recording_in(folder):
-            lock.acquire(timeout=0)
-    except Timeout:
-        if _started_us(note):
-            yield
-            return
-        if not wait:
-            raise LockHeld(
-                f"another run works on this inventory: {_holder(note)}; run again when it is done,"
-                " or leave out --no-wait to wait for it"
-            ) from None
-        say(f"waiting for another run on this inventory: {_holder(note)} (Ctrl-C to give up)")
-        lock.acquire()
-    try:
-        with recording_in(folder):
-            note.write_text(
-                json.dumps(
-                    {
-                        "pid": os.getpid(),
-                        "user": _user(),
-                        "host": socket.gethostname(),
-                        "command": command,
-                        "since": time.time(),
-                    }
-                )
-            )
+            note.write_text(json.dumps(_note(command)))
         yield
-    finally:
-        note.unlink(missing_ok=True)
-        lock.release()
+
+
+def _note(command: str) -> dict[str, Any]:
+    return {
+        "pid": os.getpid(),
+        "user": _user(),
+        "host": socket.gethostname(),
+        "command": command,
+        "since": time.time(),
+    }
 
 
 def _user() -> str:

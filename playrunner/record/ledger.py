@@ -59,7 +59,7 @@ def recording_in(folder: Path) -> Iterator[None]:
     """Fail before a host is touched if the state folder cannot be written."""
     try:
         yield
-    except TimeoutError:
+    except BlockingIOError:
         raise  # a lock that another run holds
     except OSError as error:
         raise BadInput(

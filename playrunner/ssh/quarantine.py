@@ -16,6 +16,7 @@ from playrunner.record.ledger import state_directory
 from playrunner.ssh.fleet import Fleet
 from playrunner.text import atomic_write
 from playrunner.text.documents import read_json_object
+from playrunner.text.file_lock import file_lock
 
 DEFAULT_TIME = "24h"  # long enough to be looked at in daylight, short enough not to be forgotten
 _SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -99,10 +100,8 @@ class Quarantine:
     @contextmanager
     def _updated(self) -> Iterator[dict[str, Entry]]:
         """Lock the file, hand out its entries and write them back."""
-        from filelock import FileLock
-
         self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with FileLock(f"{self._file}.lock"):
+        with file_lock(self._file.with_name(f"{self._file.name}.lock")):
             entries = {key: entry for key, entry in self._read().items() if not entry.expired}
             yield entries
             data = {key: asdict(entry) for key, entry in entries.items()}

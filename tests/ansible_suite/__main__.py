@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
+from playrunner.text.file_lock import file_lock
 
 from . import isolation, sources, table
 from .score import run_target
@@ -78,7 +78,7 @@ class Board:
             expected = entry["ansible"]
         if expected["status"] == "pass" and not options.only_ansible:
             entry["playrunner"] = run_target(target, True, expected["calls"], options.seconds)
-        with self._lock, FileLock(f"{self.file}.lock"):
+        with self._lock, file_lock(self.file.with_name(f"{self.file.name}.lock")):
             # Another process may have added results since.
             self.results = {**self.results, **_read(self.file)}
             known = self.results.get(target.name, {})

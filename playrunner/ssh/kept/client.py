@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 from playrunner.errors import HostUnreachable
@@ -37,6 +38,7 @@ from playrunner.ssh.kept.protocol import (
 )
 from playrunner.ssh.keys.host_key_check import RECORDS
 from playrunner.ssh.targets import Target
+from playrunner.text.file_lock import file_lock
 
 # For the holder to log in and start a program, with all its tries; without an answer it hangs
 ANSWER_SECONDS = 180.0
@@ -186,9 +188,7 @@ def connected(start: bool) -> socket.socket | None:
     peer = _connected(path)
     if peer or not start:
         return peer
-    from filelock import FileLock
-
-    with FileLock(f"{path}.lock", mode=0o600):
+    with file_lock(Path(f"{path}.lock")):
         peer = _connected(path)
         if peer is None:
             _start_holder(path)

@@ -6,7 +6,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from playrunner.record.ledger import recording_in, state_directory
 from playrunner.record.processes import is_running, machine
 from playrunner.text import atomic_write
 from playrunner.text.documents import read_json_object
+from playrunner.text.file_lock import file_lock
 from playrunner.text.safe_path import file_name
 from playrunner.training.request import Request
 
@@ -86,16 +87,11 @@ class Queue:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Whoever changes an entry holds it; it is released while a node is asked."""
-        from filelock import FileLock
-
-        with recording_in(self.folder):
-            self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-            lock = FileLock(self.folder / ".lock")
-            lock.acquire()
-        try:
+        with ExitStack() as held:
+            with recording_in(self.folder):
+                self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+                held.enter_context(file_lock(self.folder / ".lock"))
             yield
-        finally:
-            lock.release()
 
     def entries(self) -> list[Entry]:
         """Those that wait or start, first the next; then those that failed."""
