@@ -201,9 +201,10 @@ class Agents:
             raise Interrupted("the run is ending")
         return agent
 
-    def has_idle(self, key: AgentKey) -> bool:
+    def knows(self, key: AgentKey) -> bool:
+        """Whether one is idle or being started, or has failed to start, as its next step says."""
         with self._lock:
-            return bool(self._free.get(key)) or key in self._starting
+            return bool(self._free.get(key)) or key in self._starting or key in self._failed
 
     def start_ahead(self, key: AgentKey) -> None:
         """Start an agent in the background; an `acquire` meanwhile waits for it."""

@@ -82,15 +82,27 @@ class Fleet:
         hosts = list(hosts)
         if not hosts:
             return {}
-        at_once = make_room(len(hosts), min(MOST_AT_ONCE, len(hosts)))
-        self.agents.pool.prepare()
-        self._log_in(hosts[:at_once])
+        at_once = self.log_in(hosts)
         for name in {module, *(name for name, _ in (before or {}).values())}:
             prepare(name)
         with ThreadPoolExecutor(at_once) as pool:
             steps = {host: (*_steps(before, host), (module, arguments(host))) for host in hosts}
             answers = pool.map(lambda host: self._ask(host, steps[host]), hosts)
             return dict(zip(hosts, answers, strict=True))
+
+    def log_in(self, hosts: Sequence[str]) -> int:
+        """Start agents in the background; how many there can be at once."""
+        at_once = make_room(len(hosts), min(MOST_AT_ONCE, len(hosts)))
+        self.agents.pool.prepare()
+        first_bytes()  # here, or each thread would make it for itself
+        for host in hosts[:at_once]:
+            try:
+                key = AgentKey(self.target(host))
+            except PlayrunnerError:
+                continue  # the host's own answer says why
+            if not self.agents.knows(key):
+                self.agents.start_ahead(key)
+        return at_once
 
     def start(self, host: str, command: str) -> Channel:
         """Start a command on a host; its input and output are the channel."""
@@ -106,17 +118,6 @@ class Fleet:
     def close(self) -> None:
         self.agents.close()
         self.agents.pool.close()
-
-    def _log_in(self, hosts: Iterable[str]) -> None:
-        """Start agents in the background, while what they are sent is packed."""
-        first_bytes()  # here, or each thread would make it for itself
-        for host in hosts:
-            try:
-                key = AgentKey(self.target(host))
-            except PlayrunnerError:
-                continue  # the host's own answer says why
-            if not self.agents.has_idle(key):
-                self.agents.start_ahead(key)
 
     def _ask(self, host: str, steps: Sequence[AgentStep]) -> Answer:
         dispatcher = AgentDispatcher(self.agents, FileUploads(), lambda text: None)

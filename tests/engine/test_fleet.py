@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import socketserver
+import threading
 from pathlib import Path
 
 import pytest
+import yaml
 
 from playrunner.inventory.inventory import read_inventory
 from playrunner.ssh import fleet as asked
@@ -40,3 +43,25 @@ def test_a_host_that_is_down_says_why_and_the_others_answer(nodes: NodeSet, tmp_
         answers = fleet.ask(["node1", "down"], "host.ping", lambda host: {})
     assert answers["node1"]["ping"] == "pong"
     assert answers["down"]["unreachable"] and "connection refused" in answers["down"]["msg"]
+
+
+def test_a_host_that_refused_an_early_login_is_not_asked_for_another(tmp_path: Path) -> None:
+    """Servers lock out those who try again and again."""
+    tries: list[int] = []
+
+    class Refusing(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            tries.append(1)
+            self.request.sendall(b"SSH-2.0-refusing\r\n")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        file = tmp_path / "inventory.yaml"
+        host = {"ansible_host": "127.0.0.1", "ansible_port": server.server_address[1]}
+        file.write_text(yaml.safe_dump({"all": {"hosts": {"node1": host}}}))
+        with Fleet(read_inventory([str(file)])) as fleet:
+            fleet.log_in(["node1"])
+            until(lambda: bool(fleet.agents._failed), what="the refusal")
+            answer = fleet.ask(["node1"], "host.ping", lambda host: {})["node1"]
+        server.shutdown()
+    assert answer["unreachable"] and tries == [1]

@@ -22,9 +22,12 @@ class SshBackend:
     name: str = "ssh"
 
     def launch(self, request: Request) -> int:
-        from playrunner.training.ssh.launch import launch
+        from playrunner.training.ssh.nodes.login import logging_in
 
-        return launch(request, self.options)
+        with logging_in(request, self.options) as fleet:
+            from playrunner.training.ssh.launch import launch  # the nodes answer meanwhile
+
+            return launch(request, self.options, fleet)
 
     def enqueue(self, request: Request, priority: int) -> int:
         from playrunner.training.ssh.queue.launch import launch_queued

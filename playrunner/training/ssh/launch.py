@@ -46,7 +46,7 @@ from playrunner.training.ssh.following.listener import RecordingListener
 from playrunner.training.ssh.following.sigterm import interrupted_by_sigterm
 from playrunner.training.ssh.job import LEASE_SECONDS, Job
 from playrunner.training.ssh.nodes import preflight
-from playrunner.training.ssh.nodes.hosts import open_fleet, root_of, usable_hosts
+from playrunner.training.ssh.nodes.hosts import root_of, usable_hosts
 from playrunner.training.ssh.nodes.pool import host_pool
 from playrunner.training.ssh.nodes.sandbox_fit import fitted
 from playrunner.training.ssh.plan import environment_of, plan
@@ -66,7 +66,7 @@ class FirstNodeLost(HostUnreachable):
         self.others = others
 
 
-def launch(request: Request, options: Options) -> int:
+def launch(request: Request, options: Options, fleet: Fleet) -> int:
     """A node that fails the network check is quarantined, and a spare replaces it."""
     name, wanted = (
         request.name or default_name(request),
@@ -74,7 +74,7 @@ def launch(request: Request, options: Options) -> int:
     )
     try:
         return launch_with_replacement_nodes(
-            name, lambda: _launch(request, options), lambda: host_pool(options, wanted)
+            name, lambda: _launch(request, options, fleet), lambda: host_pool(options, wanted)
         )
     except LaunchRefused:
         if not options.check:
@@ -82,58 +82,57 @@ def launch(request: Request, options: Options) -> int:
         raise
 
 
-def _launch(request: Request, options: Options) -> int:
+def _launch(request: Request, options: Options, fleet: Fleet) -> int:
     data = launch_data(request)
     profile = read_request(request)
     line = LiveLine(profile.train.steps, quiet=options.json)
     line.notify = Notifier(request.notify, request.name or default_name(request), line.say).send
     phases = Phases(line)
-    with open_fleet(options, wanted_nodes(request, profile)) as fleet:
-        if data:
-            base = data_folder(root_of(fleet, usable_hosts(fleet, options)[0]))
-            request = reading_data(request, data, base)
-            profile = read_request(request)
-        job = plan(request, profile, fleet, options)
-        facts = preflight.look(fleet, job, prepared_ranks(job, request, fleet, options))
-        request, job = fitted(request, job, facts, fleet, options, line)
-        line.minutes = job.profile.train.minutes
-        existing = existing_run(job, facts, fleet)
-        if existing and goes_on(existing, request, job, line):
-            if options.json:
-                state = {"name": job.name, "state": existing.state, "changed": False}
-                print_json({**state, "backend": "ssh", "nodes": existing.hosts})
-            return 0
-        job = preflight.with_free_ports(job, facts)
-        refuse(preflight.complaints(job, facts), "preflight")
-        if not existing:
-            refuse(left_elsewhere(job, facts, fleet), "preflight")
-        if data:
-            bring_data(data, job, fleet, options, line)
-        elif not job.profile.script:
-            job = with_data(job, fleet, options, line.say)
-        environment = environment_of(job, fleet, facts)
-        remember(job, facts, fleet)
-        phases.done(f"checked {count(len(job.nodes), 'node')}")
-        # Nothing that runs is touched before all that could refuse the launch has been looked at.
-        if existing and existing.state in ("running", "stopping") and not options.check:
-            line.say(f"{job.name} is running; stopping it first")
-            stop_run(fleet, existing.job, options)
-        starting = replace(options, skip_tags="start" if request.stage_only else "")
-        summary, jobs, code = _start(job, facts, environment, fleet, starting)
-        if not code:
-            word = "would be started" if options.check else "started"
-            word = "nothing started" if request.stage_only else word
-            phases.done(f"code synced, {_sent(jobs):.1f} MB; {word}")
-        if code or options.check or request.stage_only:
-            if options.json:
-                ended = "failed" if code else "checked" if options.check else "staged"
-                state = {"name": job.name, "run_id": job.run_id, "state": ended}
-                print_json({**state, "backend": "ssh", "nodes": list(jobs)})
-            return code
-        record = Record(job.name)
-        record.begin({**summary, "inventory": used_inventory(options)})
-        record.keep("environment.json", json.dumps(as_json(environment), indent=1) + "\n")
-        return _see_through(summary, jobs, request, record, fleet, line, options)
+    if data:
+        base = data_folder(root_of(fleet, usable_hosts(fleet, options)[0]))
+        request = reading_data(request, data, base)
+        profile = read_request(request)
+    job = plan(request, profile, fleet, options)
+    facts = preflight.look(fleet, job, prepared_ranks(job, request, fleet, options))
+    request, job = fitted(request, job, facts, fleet, options, line)
+    line.minutes = job.profile.train.minutes
+    existing = existing_run(job, facts, fleet)
+    if existing and goes_on(existing, request, job, line):
+        if options.json:
+            state = {"name": job.name, "state": existing.state, "changed": False}
+            print_json({**state, "backend": "ssh", "nodes": existing.hosts})
+        return 0
+    job = preflight.with_free_ports(job, facts)
+    refuse(preflight.complaints(job, facts), "preflight")
+    if not existing:
+        refuse(left_elsewhere(job, facts, fleet), "preflight")
+    if data:
+        bring_data(data, job, fleet, options, line)
+    elif not job.profile.script:
+        job = with_data(job, fleet, options, line.say)
+    environment = environment_of(job, fleet, facts)
+    remember(job, facts, fleet)
+    phases.done(f"checked {count(len(job.nodes), 'node')}")
+    # Nothing that runs is touched before all that could refuse the launch has been looked at.
+    if existing and existing.state in ("running", "stopping") and not options.check:
+        line.say(f"{job.name} is running; stopping it first")
+        stop_run(fleet, existing.job, options)
+    starting = replace(options, skip_tags="start" if request.stage_only else "")
+    summary, jobs, code = _start(job, facts, environment, fleet, starting)
+    if not code:
+        word = "would be started" if options.check else "started"
+        word = "nothing started" if request.stage_only else word
+        phases.done(f"code synced, {_sent(jobs):.1f} MB; {word}")
+    if code or options.check or request.stage_only:
+        if options.json:
+            ended = "failed" if code else "checked" if options.check else "staged"
+            state = {"name": job.name, "run_id": job.run_id, "state": ended}
+            print_json({**state, "backend": "ssh", "nodes": list(jobs)})
+        return code
+    record = Record(job.name)
+    record.begin({**summary, "inventory": used_inventory(options)})
+    record.keep("environment.json", json.dumps(as_json(environment), indent=1) + "\n")
+    return _see_through(summary, jobs, request, record, fleet, line, options)
 
 
 def _see_through(
@@ -161,7 +160,7 @@ def _see_through(
     except FirstNodeLost as lost:
         line.say(f"{lost}; {job['name']} continues on {', '.join(lost.others)}")
         fewer = request.on_fewer(len(lost.others))
-        return launch(fewer, replace(options, limit=",".join(lost.others)))
+        return launch(fewer, replace(options, limit=",".join(lost.others)), fleet)
 
 
 def follow(

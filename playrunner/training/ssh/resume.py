@@ -24,11 +24,13 @@ def resume(
 ) -> int:
     with open_fleet(options, nodes) as fleet:
         run = the_run(fleet, options, name)
-    if run.state not in ENDED:
-        raise BadInput(
-            f"{run.name} is {run.state}; there is nothing to resume (train.scale changes its nodes)"
-        )
-    return launch(_again(run, nodes or len(run.hosts), overrides, detach), options)
+        if run.state not in ENDED:
+            raise BadInput(
+                f"{run.name} is {run.state}; there is nothing to resume (train.scale changes its"
+                " nodes)"
+            )
+        again = _again(run, nodes or len(run.hosts), overrides, detach)
+        return launch(again, options, fleet)
 
 
 def scale(options: Options, name: str, nodes: int, detach: bool) -> int:
@@ -52,7 +54,7 @@ def scale(options: Options, name: str, nodes: int, detach: bool) -> int:
             code = stop_run(fleet, run.job, options)
             if code:
                 return code
-    return launch(again, options)
+        return launch(again, options, fleet)
 
 
 def _again(run: Run, nodes: int, overrides: tuple[str, ...], detach: bool) -> Request:

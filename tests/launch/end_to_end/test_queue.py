@@ -60,15 +60,17 @@ def test_launches_wait_for_their_nodes_by_priority_and_order_and_outlive_who_typ
     assert dropped.code == 0, dropped.text
     typed.kill()
     runner.finish(typed)
-    until(
-        lambda: "q-first runs there" in waiting.queue()[0]["waits_for"],
+    listed = until(
+        waiting.queue,
+        lambda listed: (
+            "q-first runs there" in listed[0]["waits_for"]
+            and listed[1]["waits_for"] == "after q-high"
+        ),
         seconds=60,
-        what="the queue says what it waits for",
+        what="the queue says what each waits for",
     )
-    listed = waiting.queue()
     names = [each["name"] for each in listed]
     assert names == ["q-high", "q-low", "q-dropped"], waiting.told()
-    assert listed[1]["waits_for"] == "after q-high"
     unknown = site.invoke("train.queue", "--cancel", "q-lwo")
     assert unknown.code == 5 and 'did you mean "q-low"' in unknown.err, unknown.text
     assert site.invoke("train.queue", "--cancel", "q-dropped").code == 0

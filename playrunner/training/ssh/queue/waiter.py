@@ -99,7 +99,8 @@ class Waiter:
         request = replace(entry.launch_request(), detach=True, notify="")
         options = replace(entry.launch_options(), limit=",".join(entry.hosts), json=False)
         try:
-            code = launch(request, options)
+            with open_fleet(options) as fresh:  # it may have waited for days
+                code = launch(request, options, fresh)
         except BadInput as error:
             return self._fail(str(error))
         except PlayrunnerError as error:
