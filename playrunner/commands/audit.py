@@ -69,7 +69,7 @@ def accounts_and_stack(flags: dict[str, Any]) -> tuple[list[Client], str]:
     from playrunner.gcp.project import Project
     from playrunner.gcp.settings import settings_of as gcp_settings_of
     from playrunner.lifecycle.clouds_of_inventory import clouds_of
-    from playrunner.run.run import open_inventory
+    from playrunner.variables.asked_inventory import open_inventory
     from playrunner.variables.extra_vars import read_extra_vars
     from playrunner.variables.host_memory import RunVariables
     from playrunner.variables.scope import Scope

@@ -66,7 +66,7 @@ def preflight_steps(play: Play) -> list[Step]:
 def _priced(play: Play, step: Step, flags: dict[str, Any]) -> list[PlanItem]:
     """The plan of one cloud's preflight step, with its arguments from the inventory."""
     from playrunner.playbook import arguments, module_index
-    from playrunner.run.run import open_inventory
+    from playrunner.variables.asked_inventory import open_inventory
     from playrunner.variables.extra_vars import read_extra_vars
     from playrunner.variables.host_memory import OMIT, PlayVariables, RunVariables
     from playrunner.variables.scope import Scope

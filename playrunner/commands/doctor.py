@@ -28,8 +28,8 @@ def doctor(context: Context, flags: dict[str, Any], roles: str = "", fix: bool =
     from playrunner.doctor.remedies import apply_fix
     from playrunner.doctor.table import as_data, show
     from playrunner.output.terminal import Terminal
-    from playrunner.run.run import open_inventory
     from playrunner.ssh.fleet import Fleet
+    from playrunner.variables.asked_inventory import open_inventory
 
     named = [name for name in roles.split(",") if name.strip()]
     fixed: list[str] = []

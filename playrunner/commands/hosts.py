@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 )
 def trust(context: Context, host: str, flags: dict[str, Any], yes: bool = False) -> int:
     """Show a host's key and, once you have compared it, add it to known_hosts."""
-    from playrunner.run.run import open_inventory
     from playrunner.ssh.keys.trust import trust_host
+    from playrunner.variables.asked_inventory import open_inventory
 
     outcome = trust_host(open_inventory(options_from(flags)), host, yes)
     if flags["json"]:

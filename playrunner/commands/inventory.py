@@ -24,7 +24,7 @@ def show(
 ) -> int:
     """Show an inventory's hosts, groups and variables."""
     from playrunner.commands import inventory_show as views
-    from playrunner.run.run import open_inventory
+    from playrunner.variables.asked_inventory import open_inventory
 
     inventory = open_inventory(options_from(flags))
     if why:

@@ -29,7 +29,8 @@ def play(context: Context, playbook: str, flags: dict[str, Any]) -> int:
     """Run a playbook on the hosts of an inventory."""
     from playrunner import project
     from playrunner.playbook import load_playbook
-    from playrunner.run.run import listing, open_inventory, run_plays
+    from playrunner.run.run import listing, run_plays
+    from playrunner.variables.asked_inventory import open_inventory
     from playrunner.variables.extra_vars import read_extra_vars
 
     asked = [name for name in ("tasks", "hosts", "tags") if flags.pop(f"list_{name}")]

@@ -12,9 +12,9 @@ from playrunner.inventory.inventory import Inventory, read_inventory
 from playrunner.options import Options
 from playrunner.project import program
 from playrunner.record.ledger import state_directory
-from playrunner.run.run import open_inventory
 from playrunner.text.documents import read_yaml
 from playrunner.text.safe_path import file_name
+from playrunner.variables.asked_inventory import open_inventory
 from playrunner.variables.extra_vars import read_extra_vars
 from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.scope import Scope

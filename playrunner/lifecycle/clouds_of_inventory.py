@@ -21,7 +21,7 @@ _MODULE = re.compile(r"^\s+(?:- )?(aws|gcp|k8s)\.\w+:", re.MULTILINE)
 
 def chosen_clouds(options: Options) -> tuple[str, ...]:
     """The clouds of the chosen inventory; AWS by default."""
-    from playrunner.run.run import open_inventory
+    from playrunner.variables.asked_inventory import open_inventory
     from playrunner.variables.extra_vars import read_extra_vars
     from playrunner.variables.host_memory import RunVariables
     from playrunner.variables.scope import Scope

@@ -10,12 +10,12 @@ from playrunner.errors import BadInput, PlayrunnerError
 from playrunner.options import Options
 from playrunner.page.server import PageSettings, show_link
 from playrunner.project import install_extra
-from playrunner.run.run import open_inventory
 from playrunner.ssh.connection import Channel
 from playrunner.ssh.fleet import Fleet
 from playrunner.ssh.port_forward import LOOPBACK, PortForward, wait_until_closed
 from playrunner.text.documents import json_object
 from playrunner.training.node_shell import in_shell
+from playrunner.variables.asked_inventory import open_inventory
 
 START_SECONDS = 60.0
 _MOST_BYTES = 65536

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import signal
 import sys
 import time
@@ -17,7 +16,7 @@ from playrunner import project
 from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, Interrupted, NotWritten
 from playrunner.inventory import patterns
-from playrunner.inventory.inventory import Inventory, read_inventory
+from playrunner.inventory.inventory import Inventory
 from playrunner.model import Play, steps_of
 from playrunner.options import Options
 from playrunner.playbook import load_playbook
@@ -35,6 +34,7 @@ from playrunner.ssh.sandbox_autostart import (
 )
 from playrunner.text.layered import Layered
 from playrunner.text.written import authored
+from playrunner.variables.asked_inventory import open_inventory
 from playrunner.variables.extra_vars import read_extra_vars
 from playrunner.variables.templating import default_templar
 
@@ -177,23 +177,6 @@ def _run(
                 code = code or NotWritten.exit_code
             report.finish(shared.recap, ledger.run_id, str(ledger.folder), code)
     return code
-
-
-def open_inventory(options: Options) -> Inventory:
-    """The inventory asked for, or the usual one."""
-    return read_inventory(inventory_sources(options), lambda: read_extra_vars(options.extra_vars))
-
-
-def inventory_sources(options: Options) -> list[str]:
-    """The inventory asked for; without one, PLAYRUNNER_INVENTORY, that of ansible.cfg or
-    ANSIBLE_INVENTORY, or the project's default."""
-    named = (
-        options.inventory
-        or tuple(filter(None, [os.environ.get("PLAYRUNNER_INVENTORY")]))
-        or tuple(ansible_config().words("inventory"))
-    )
-    sources = [project.find_inventory(source) for source in named]
-    return sources or [project.default_inventory()]
 
 
 @cache

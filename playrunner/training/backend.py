@@ -74,8 +74,8 @@ def choose_backend(options: Options, *, launcher: str = "", run: str | None = No
 def stage_backend(options: Options) -> Backend:
     """Where data is staged to: the inventory's cluster, by its launcher, or by its claim where no
     hosts are there to train on, as a launch chooses; else its hosts."""
-    from playrunner.run.run import open_inventory
     from playrunner.training.inventory_scope import scope_of, value_of
+    from playrunner.variables.asked_inventory import open_inventory
 
     launcher = _inventory_launcher(options)
     claim = value_of(scope_of(open_inventory(options), options), "train_claim", "")
@@ -199,14 +199,14 @@ def _inventory_launcher(options: Options) -> str:
 
 
 def _has_hosts(options: Options) -> bool:
-    from playrunner.run.run import open_inventory
+    from playrunner.variables.asked_inventory import open_inventory
 
     return any(name != "localhost" for name in open_inventory(options).hosts)
 
 
 def _names_cluster(options: Options) -> bool:
-    from playrunner.run.run import open_inventory
     from playrunner.training.inventory_scope import scope_of, value_of
+    from playrunner.variables.asked_inventory import open_inventory
 
     if options.kubeconfig or os.environ.get("KUBECONFIG"):
         return True

@@ -7,7 +7,7 @@ from typing import Any
 
 from playrunner.inventory.inventory import Inventory
 from playrunner.options import Options
-from playrunner.run.run import open_inventory
+from playrunner.variables.asked_inventory import open_inventory
 from playrunner.variables.extra_vars import read_extra_vars
 from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.scope import Scope

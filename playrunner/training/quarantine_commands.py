@@ -14,10 +14,10 @@ from playrunner.kube.nodes import quarantine as kube_quarantine
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.project import program
-from playrunner.run.run import open_inventory
 from playrunner.ssh.fleet import Fleet
 from playrunner.ssh.quarantine import Entry, Quarantine, as_data, seconds_of
 from playrunner.ssh.sandbox_autostart import ensure_sandbox_running
+from playrunner.variables.asked_inventory import open_inventory
 from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.scope import Scope
 from playrunner.variables.templating import default_templar

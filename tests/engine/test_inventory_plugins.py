@@ -11,8 +11,8 @@ from playrunner.commands.inventory_show import as_data
 from playrunner.errors import BadInput
 from playrunner.inventory.inventory import Inventory, read_inventory
 from playrunner.options import Options
-from playrunner.run.run import open_inventory
 from playrunner.ssh.targets import target_of
+from playrunner.variables.asked_inventory import open_inventory
 from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.scope import Scope
 from playrunner.variables.templating import default_templar

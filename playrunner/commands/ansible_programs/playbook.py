@@ -225,7 +225,7 @@ def default_inventory() -> tuple[str, ...]:
 def opened_inventory(options: Options) -> Inventory:
     """The inventory, without sources that are not there: each is a warning, as with Ansible."""
     from playrunner.inventory.sources import exists
-    from playrunner.run.run import open_inventory
+    from playrunner.variables.asked_inventory import open_inventory
 
     missing = [source for source in options.inventory if not exists(find_inventory(source))]
     for source in missing:

@@ -131,7 +131,7 @@ def _act(run: HostRun, step: Step, action: str) -> None:
             shared.run_vars.memory(host).clear_facts(step.position)
             shared.run_vars.keep_facts(host)
     elif action == "refresh_inventory":
-        from playrunner.run.run import open_inventory
+        from playrunner.variables.asked_inventory import open_inventory
 
         inventory = open_inventory(shared.options)
         inventory.add_again(shared.run_vars.inventory)

@@ -30,8 +30,8 @@ class ClusterBackend:
     def enqueue(self, request: Request, priority: int) -> int:
         """The cluster's own queue holds the job until there is room for all its pods."""
         from playrunner.errors import BadInput
-        from playrunner.run.run import open_inventory
         from playrunner.training.inventory_scope import scope_of, value_of
+        from playrunner.variables.asked_inventory import open_inventory
 
         queue = value_of(scope_of(open_inventory(self.options), self.options), "train_queue", "")
         if priority:

@@ -10,10 +10,10 @@ from playrunner.inventory.inventory import Inventory
 from playrunner.kube.client.client import Cluster, Kube
 from playrunner.kube.client.config import open_transport, settings_of
 from playrunner.options import Options
-from playrunner.run.run import open_inventory
 from playrunner.ssh.sandbox_autostart import ensure_cloud_sandbox_running
 from playrunner.training.inventory_scope import scope_of, value_of
 from playrunner.training.quarantine_setting import QuarantineSetting, read_setting
+from playrunner.variables.asked_inventory import open_inventory
 from playrunner.variables.scope import Scope
 
 PORT = 29500  # where torch's processes meet unless told otherwise

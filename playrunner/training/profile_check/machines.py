@@ -11,9 +11,9 @@ from playrunner.cloud.instance_memory import InstanceMemory, instance_memory
 from playrunner.cloud.instance_types import GPU, NEURON, instance
 from playrunner.inventory.patterns import select
 from playrunner.options import Options
-from playrunner.run.run import open_inventory
 from playrunner.training.inventory_scope import scope_of, value_of
 from playrunner.training.launchers import CLUSTER_LAUNCHERS
+from playrunner.variables.asked_inventory import open_inventory
 from playrunner.variables.scope import Scope
 from trainer.config import Profile
 

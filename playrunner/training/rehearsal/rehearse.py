@@ -14,12 +14,12 @@ from playrunner.errors import BadInput, HostUnreachable
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.project import install_extra, program
-from playrunner.run.run import open_inventory
 from playrunner.training.data.declared import declared, read_by
 from playrunner.training.inventory_scope import scope_of, value_of
 from playrunner.training.rehearsal.stages import Stage, stages_of, typed
 from playrunner.training.rehearsal.stories import STORIES, Story, story_of
 from playrunner.training.request import profile_of
+from playrunner.variables.asked_inventory import open_inventory
 
 HEARTBEAT_SECONDS = 30.0
 NOT_UNCHANGED = 2  # the exit code when the second run changed something

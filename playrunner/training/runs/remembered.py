@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from playrunner.options import Options
-from playrunner.run.run import inventory_sources
 from playrunner.training.runs.record import Record
+from playrunner.variables.asked_inventory import inventory_sources
 
 KEY = "inventory"
 

@@ -11,7 +11,6 @@ from typing import Any
 from playrunner.errors import PlayrunnerError, StepFailed
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
-from playrunner.run.run import open_inventory
 from playrunner.ssh.fleet import MOST_AT_ONCE, Fleet
 from playrunner.ssh.sandbox_autostart import ensure_datasets_running, ensure_sandbox_running
 from playrunner.training.code_staging import stage_code
@@ -20,6 +19,7 @@ from playrunner.training.data.transfer import Folder, follow
 from playrunner.training.node_shell import in_shell
 from playrunner.training.screen.screen import LiveLine
 from playrunner.training.ssh.nodes.hosts import DEFAULT_PYTHON, root_of, usable_hosts
+from playrunner.variables.asked_inventory import open_inventory
 from playrunner.variables.extra_vars import read_extra_vars
 
 Outcome = tuple[dict[str, Any], str]  # what the program answered, and why it failed

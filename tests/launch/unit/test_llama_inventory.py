@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from playrunner.options import Options
-from playrunner.run.run import open_inventory
 from playrunner.training.environment.variable import Variable
 from playrunner.training.inventory_scope import scope_of, value_of
+from playrunner.variables.asked_inventory import open_inventory
 from tests.launch.unit.cluster.facts.guides import INVENTORIES
 from tests.support import runner
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from playrunner.options import Options
-from playrunner.run.run import open_inventory
 from playrunner.ssh.fleet import Fleet
 from playrunner.ssh.quarantine import Quarantine
 from playrunner.ssh.sandbox_autostart import ensure_sandbox_running
+from playrunner.variables.asked_inventory import open_inventory
 from playrunner.variables.extra_vars import read_extra_vars
 
 DEFAULT_ROOT = "~/playrunner-training"
