@@ -6,6 +6,7 @@ Every complaint names the file and line, and the nearest thing that would have b
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import typing
 from collections.abc import Iterable
@@ -133,7 +134,7 @@ def _merge(under: Located, over: Located) -> Located:
 
 def _build(kind: type, values: Located, path: str) -> Any:
     fields = {each.name for each in dataclasses.fields(kind)}
-    hints = typing.get_type_hints(kind, vars(config))
+    hints = _hints(kind)
     given = {}
     for key, value in values.items():
         if key not in fields:
@@ -147,6 +148,11 @@ def _build(kind: type, values: Located, path: str) -> Any:
         except (TypeError, ValueError) as error:
             raise BadInput(f"{values.location(key)}: {path}{key} {error}") from None
     return kind(**given)
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind, vars(config))
 
 
 def _convert(hint: Any, value: Any, path: str) -> Any:

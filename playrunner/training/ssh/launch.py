@@ -55,6 +55,7 @@ from playrunner.training.ssh.script import script_steps
 from playrunner.training.ssh.stage import data_folder
 from playrunner.training.ssh.steps import steps_for
 from playrunner.training.ssh.stop import stop_run
+from trainer.config import Profile
 from trainer.netcheck.findings import Expected
 
 
@@ -68,13 +69,13 @@ class FirstNodeLost(HostUnreachable):
 
 def launch(request: Request, options: Options, fleet: Fleet) -> int:
     """A node that fails the network check is quarantined, and a spare replaces it."""
-    name, wanted = (
-        request.name or default_name(request),
-        wanted_nodes(request, read_request(request)),
-    )
+    name, profile = request.name or default_name(request), read_request(request)
+    wanted = wanted_nodes(request, profile)
     try:
         return launch_with_replacement_nodes(
-            name, lambda: _launch(request, options, fleet), lambda: host_pool(options, wanted)
+            name,
+            lambda: _launch(request, profile, options, fleet),
+            lambda: host_pool(options, wanted),
         )
     except LaunchRefused:
         if not options.check:
@@ -82,9 +83,8 @@ def launch(request: Request, options: Options, fleet: Fleet) -> int:
         raise
 
 
-def _launch(request: Request, options: Options, fleet: Fleet) -> int:
+def _launch(request: Request, profile: Profile, options: Options, fleet: Fleet) -> int:
     data = launch_data(request)
-    profile = read_request(request)
     line = LiveLine(profile.train.steps, quiet=options.json)
     line.notify = Notifier(request.notify, request.name or default_name(request), line.say).send
     phases = Phases(line)
