@@ -8,7 +8,7 @@ import stat
 import time
 
 from playrunner.hostside.module import Failed
-from playrunner.modules.host._drafts import created, link, scrap_beside, unnamed
+from playrunner.modules.host._drafts import Draft, link, scrap_beside, unnamed
 from playrunner.modules.host._modes import default_bits, octal
 from playrunner.modules.host._owners import group_name, set_attributes, user_name
 
@@ -27,19 +27,24 @@ CHUNK = 1024 * 1024  # bytes read at a time
 class Source:
     """What a file shall hold, and the file beside it that is filled first."""
 
+    _draft: Optional[Draft] = None
     _is_unnamed = False
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = chunks
 
-    def begin(self, ctx: HostContext, path: str) -> tuple[int, str]:
+    def begin(self, ctx: HostContext, path: str, lasts: bool = False) -> tuple[int, str]:
         """An open file for the content, and a path beside `path` for when it is whole: until then
-        it has no name, where the system has such files, and goes with this process."""
-        scrap = scrap_beside(path)
-        ctx.scrap(scrap)
-        fd = unnamed(os.path.dirname(path) or ".", scrap)
+        it has no name, where the system has such files, and goes with this process. `lasts`: it is
+        needed by its name for a while, which is a draft's from the start."""
+        scrap, folder = scrap_beside(path), os.path.dirname(path)
+        fd = None if lasts else unnamed(folder or ".", scrap)
         self._is_unnamed = fd is not None
-        return created(scrap) if fd is None else fd, scrap
+        if fd is not None:
+            ctx.scrap(scrap)
+            return fd, scrap
+        self._draft = Draft(ctx, folder)
+        return self._draft.fd, self._draft.path
 
     def fill(self, fd: int) -> None:
         for chunk in self._chunks:
@@ -51,6 +56,8 @@ class Source:
             link(fd, scrap)
 
     def end(self, ctx: HostContext, scrap: str) -> None:
+        if self._draft:
+            self._draft.end()
         ctx.kept(scrap)
 
 
@@ -67,12 +74,13 @@ def write(
     current = stat_of(path, follow=True)
     source = chunks if isinstance(chunks, Source) else Source(chunks)
     try:
-        fd, scrap = source.begin(ctx, path)
+        fd, scrap = source.begin(ctx, path, bool(validate))
     except OSError:
         if not unsafe or not os.path.isfile(path):
             raise
         # Nothing can be made beside it, but it may be written to in place
-        fd, scrap = source.begin(ctx, os.path.join(_scratch_folder(), os.path.basename(path)))
+        scratch = os.path.join(_scratch_folder(), os.path.basename(path))
+        fd, scrap = source.begin(ctx, scratch, bool(validate))
     try:
         try:
             source.fill(fd)

@@ -7,6 +7,8 @@ import os
 from playrunner.hostside.module import Failed
 from playrunner.modules.host._archive import members_of
 from playrunner.modules.host._content import refuse, sha1_of
+from playrunner.modules.host._drafts import Draft
+from playrunner.modules.host._modes import default_bits
 from playrunner.modules.host._paths import expanded
 
 TYPE_CHECKING = False
@@ -30,11 +32,15 @@ def pack(
             f"Unable to get file extension from archive file name : {path}; end it in"
             f" {', '.join(FORMATS)}"
         )
-    scrap = f"{path}.{os.getpid()}.new{os.path.splitext(path)[1]}"
-    ctx.scrap(scrap)
-    words = [*git, "archive", f"--format={kind}", f"--output={scrap}"]
+    try:
+        draft = Draft(ctx, os.path.dirname(path))
+    except OSError as error:
+        refuse(error, path)
+    words = [*git, "archive", f"--format={kind}", f"--output={draft.path}"]
     words += [f"--prefix={prefix.rstrip('/')}/"] if prefix else []
     try:
+        os.fchmod(draft.fd, default_bits("file"))
+        os.close(draft.fd)
         ran = ctx.run([*words, version])
         if ran.rc:
             raise Failed(
@@ -42,16 +48,14 @@ def pack(
                 rc=ran.rc,
                 stderr=ran.err,
             )
-        changed = not os.path.exists(path) or _content(path) != _content(scrap)
+        changed = not os.path.exists(path) or _content(path) != _content(draft.path)
         if changed:
-            os.replace(scrap, path)
+            os.replace(draft.path, path)
         return changed
     except OSError as error:
         refuse(error, path)
     finally:
-        if os.path.exists(scrap):
-            os.unlink(scrap)
-        ctx.kept(scrap)
+        draft.end()
 
 
 def _content(path: str) -> dict[str, Any]:

@@ -11,9 +11,11 @@ import time
 
 from playrunner.hostside.module import Failed
 from playrunner.modules.host._content import CHUNK, Source, chunks_of
+from playrunner.modules.host._drafts import delete_unused, is_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Optional
 
     from playrunner.hostside.host_context import HostContext
@@ -28,21 +30,19 @@ LOCK_LOOK_SECONDS = 0.1
 class LargeFile(Source):
     """A file of the controller that is larger than what is held in memory."""
 
-    def __init__(self, ctx: HostContext, upload: dict[str, Any], name: str = "") -> None:
+    def __init__(self, ctx: HostContext, upload: dict[str, Any]) -> None:
         self._ctx, self._upload = ctx, upload
-        self._name = name  # of the part, where that of the place is another each time
         self._place = self._scrap = ""
         self._lock: Optional[int] = None
         self._error: Optional[OSError] = None
 
-    def begin(self, ctx: HostContext, path: str) -> tuple[int, str]:
+    def begin(self, ctx: HostContext, path: str, lasts: bool = False) -> tuple[int, str]:
         self._place = path
-        named = os.path.join(os.path.dirname(path), self._name) if self._name else path
-        part = part_of(named, self._upload["sha1"])
+        part = part_of(path, self._upload["sha1"])
         _remove_others(part)
         self._lock = _locked(part)
         if self._lock is None:
-            fd, self._scrap = super().begin(ctx, path)
+            fd, self._scrap = super().begin(ctx, path, lasts)
         else:
             fd, self._scrap = os.open(part, os.O_RDWR | getattr(os, "O_CLOEXEC", 0)), part
         return fd, self._scrap
@@ -109,6 +109,23 @@ class LargeFile(Source):
         return False
 
 
+def read_from(
+    ctx: HostContext, upload: dict[str, Any], folder: str, read: Callable[[str], Any]
+) -> Any:
+    """What `read` makes of a large file, given its path, which it has for so long. It is a part
+    all the time, which the next agent takes up where this one is killed."""
+    source = LargeFile(ctx, upload)
+    fd, scrap = source.begin(ctx, os.path.join(folder, upload["sha1"]))
+    try:
+        source.fill(fd)
+        return read(scrap if os.path.lexists(scrap) else f"/proc/self/fd/{fd}")
+    finally:
+        os.close(fd)
+        if os.path.lexists(scrap):
+            os.unlink(scrap)
+        source.end(ctx, scrap)
+
+
 def is_large(ctx: HostContext, entry: dict[str, Any]) -> bool:
     """Whether the controller has to send it, and it is not to be held in memory. A process in the
     background cannot ask the controller: it has all files from the start."""
@@ -144,22 +161,19 @@ def _remove_others(part: str) -> None:
         return  # a folder that may be written and not read
     for other in names:
         if other.startswith(begins) and other != name:
-            path = os.path.join(folder, other)
-            lock = _locked(path, wait=False)
-            if lock is not None:
-                os.unlink(path)
-                os.close(lock)
+            delete_unused(os.path.join(folder, other))
 
 
-def _locked(part: str, wait: bool = True) -> Optional[int]:
+def _locked(part: str) -> Optional[int]:
     """A lock on the part, which is made if it is missing; None where another agent is writing it
     or where it could be somebody else's."""
     import fcntl
 
-    deadline = time.monotonic() + (LOCK_SECONDS if wait else 0)
+    deadline = time.monotonic() + LOCK_SECONDS
+    flags = os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     while True:
         try:
-            fd = os.open(part, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            fd = os.open(part, flags, 0o600)
         except OSError as error:
             if error.errno in (errno.ELOOP, errno.EACCES, errno.EISDIR):
                 return None
@@ -167,12 +181,10 @@ def _locked(part: str, wait: bool = True) -> Optional[int]:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # The agent that had the lock may have put the file in its place
-            if os.path.samestat(os.fstat(fd), os.lstat(part)):
+            if is_at(fd, part):
                 if _is_ours(os.fstat(fd)):
                     return fd
                 deadline = 0.0
-        except FileNotFoundError:
-            pass
         except OSError as error:
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 deadline = 0.0  # a file system without locks

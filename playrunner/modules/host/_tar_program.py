@@ -6,6 +6,7 @@ import os
 from contextlib import contextmanager
 
 from playrunner.hostside.module import Failed
+from playrunner.modules.host._drafts import Draft
 from playrunner.modules.host._packages import needed
 
 TYPE_CHECKING = False
@@ -67,13 +68,12 @@ def as_file(ctx: HostContext, path: Optional[str], data: bytes) -> Iterator[str]
     if path is not None:
         yield path
         return
-    from tempfile import NamedTemporaryFile
+    from tempfile import gettempdir
 
-    with NamedTemporaryFile(prefix="playrunner-", delete=False) as file:
-        ctx.scrap(file.name)
-        file.write(data)
+    draft = Draft(ctx, gettempdir())
     try:
-        yield file.name
+        with os.fdopen(draft.fd, "wb") as file:
+            file.write(data)
+        yield draft.path
     finally:
-        os.unlink(file.name)
-        ctx.kept(file.name)
+        draft.end()

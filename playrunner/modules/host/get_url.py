@@ -13,7 +13,7 @@ from playrunner.modules.host._content import (
     refuse,
     sha1_of,
 )
-from playrunner.modules.host._drafts import scrap_beside
+from playrunner.modules.host._drafts import Draft, delete_left
 from playrunner.modules.host._http import Answer, fetch, without_login
 from playrunner.modules.host._paths import apply_change, expanded, facts, file_state, look
 from playrunner.modules.host._placed import Placed
@@ -77,7 +77,7 @@ class GetUrl(Placed):
                 dest=path,
                 url=self._address,
             )
-        ctx.memory.update(path=os.path.realpath(path), scrap="", sha1="", shown={})
+        ctx.memory.update(path=os.path.realpath(path), draft=None, sha1="", shown={})
         return look(ctx, ctx.memory["path"])
 
     @property
@@ -88,6 +88,8 @@ class GetUrl(Placed):
     def desired(self, ctx: HostContext, current: Optional[State]) -> Optional[State]:
         algorithm, digest = self._expected(ctx)
         path = ctx.memory["path"]
+        if not ctx.check:  # also where nothing is downloaded this time
+            delete_left(ctx, self._drafts_in(path))
         shown = ctx.memory["shown"] = {
             "url": self._address,
             "checksum_dest": current.get("sha1") if current else None,
@@ -121,8 +123,8 @@ class GetUrl(Placed):
         return wanted
 
     def apply(self, ctx: HostContext, change: Change) -> None:
-        path, scrap, after = ctx.memory["path"], ctx.memory["scrap"], change.after
-        fresh = bool(scrap) and after is not None and after.get("sha1") == ctx.memory["sha1"]
+        path, draft, after = ctx.memory["path"], ctx.memory["draft"], change.after
+        fresh = draft is not None and after is not None and after.get("sha1") == ctx.memory["sha1"]
         try:
             if fresh and self.backup and change.observed and change.touches("sha1"):
                 ctx.memory["shown"]["backup_file"] = backup_of(ctx, path)
@@ -130,7 +132,7 @@ class GetUrl(Placed):
                 ctx,
                 path,
                 change,
-                chunks_of(scrap) if fresh else None,
+                chunks_of(draft.path) if fresh else None,
                 unsafe=self.unsafe_writes,
             )
         finally:
@@ -198,29 +200,28 @@ class GetUrl(Placed):
     def _download(self, ctx: HostContext, answer: Answer) -> str:
         """The temporary file that holds the content."""
         started, path = time.monotonic(), ctx.memory["path"]
-        scrap = scrap_beside(os.path.join(expanded(self.tmp_dest), "x") if self.tmp_dest else path)
-        ctx.scrap(scrap)
-        ctx.memory["scrap"] = scrap
         try:
-            fd = os.open(scrap, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(fd, "wb") as file:
+            draft = ctx.memory["draft"] = Draft(ctx, self._drafts_in(path))
+            with os.fdopen(draft.fd, "wb") as file:
                 for chunk in answer.chunks():
                     file.write(chunk)
-        except OSError as error:
+        except BaseException as error:
             self._drop(ctx)
-            refuse(error, path)
-        sha1 = ctx.memory["sha1"] = sha1_of(chunks_of(scrap))
+            if isinstance(error, OSError):
+                refuse(error, path)
+            raise
+        sha1 = ctx.memory["sha1"] = sha1_of(chunks_of(draft.path))
         elapsed = int(time.monotonic() - started)
-        ctx.memory["shown"].update(checksum_src=sha1, elapsed=elapsed, src=scrap)
-        return scrap
+        ctx.memory["shown"].update(checksum_src=sha1, elapsed=elapsed, src=draft.path)
+        return str(draft.path)
+
+    def _drafts_in(self, path: str) -> str:
+        return expanded(self.tmp_dest) if self.tmp_dest else os.path.dirname(path)
 
     def _drop(self, ctx: HostContext) -> None:
-        scrap = ctx.memory["scrap"]
-        if scrap:
-            if os.path.lexists(scrap):
-                os.unlink(scrap)
-            ctx.kept(scrap)
-            ctx.memory["scrap"] = ""
+        if ctx.memory["draft"]:
+            ctx.memory["draft"].end()
+            ctx.memory["draft"] = None
 
     def _expected(self, ctx: HostContext) -> tuple[str, str]:
         """The algorithm and digest the file must have; empty when none is asked for."""

@@ -8,7 +8,7 @@ from playrunner.hostside.module import Failed
 from playrunner.modules.host._archive import Member, members_of, packed_owner, topmost
 from playrunner.modules.host._content import chunks_of, refuse, sha1_of, stat_of, write
 from playrunner.modules.host._labels import set_labels
-from playrunner.modules.host._large_files import LargeFile, is_large
+from playrunner.modules.host._large_files import is_large, read_from
 from playrunner.modules.host._modes import default_bits, octal
 from playrunner.modules.host._owners import set_attributes
 from playrunner.modules.host._paths import (
@@ -165,17 +165,11 @@ class Unarchive(Placed):
         long as it is open."""
         folder = os.path.join(os.path.expanduser("~"), ".playrunner")
         os.makedirs(folder, 0o700, exist_ok=True)
-        path = os.path.join(folder, f"{sent['sha1']}-{os.getpid()}")
-        ctx.scrap(path)
         try:
-            write(ctx, path, LargeFile(ctx, sent, sent["sha1"]), {"mode": "0600"})
-            return members_of(path)
+            handler, members = read_from(ctx, sent, folder, members_of)
+            return handler, members
         except OSError as error:
-            refuse(error, path)
-        finally:
-            if os.path.lexists(path):
-                os.unlink(path)
-            ctx.kept(path)
+            refuse(error, os.path.join(folder, sent["name"]))
 
     def _as_file(self, ctx: HostContext) -> Any:
         if isinstance(self.src, dict):

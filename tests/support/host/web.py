@@ -66,8 +66,8 @@ class Pages(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+def serving(pages: type[BaseHTTPRequestHandler] = Pages) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), pages)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_address[1]}"
