@@ -6,9 +6,11 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import socket
 import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -40,6 +42,32 @@ class ApiError(Exception):
 
 class Unreachable(Exception):
     """No answer came; whether the request was heard is unknown."""
+
+
+class Stop:
+    """Ends a watch from another thread, or one that is about to begin."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_set = False
+        self._socket: socket.socket | None = None
+
+    def set(self) -> None:
+        with self._lock:
+            self._is_set = True
+            if self._socket is not None:
+                with suppress(OSError):  # the server ended the watch meanwhile
+                    self._socket.shutdown(socket.SHUT_RDWR)
+
+    @property
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def ends(self, watched: socket.socket) -> None:
+        with self._lock:
+            self._socket = watched
+        if self._is_set:
+            raise Unreachable("the watch is not wanted any more")
 
 
 class Api:
@@ -79,8 +107,8 @@ class Api:
             self._drop()
         return _checked(reply.status, text)
 
-    def watch(self, path: str, version: str) -> Iterator[Object]:
-        """Events since a version, until the server ends the watch."""
+    def watch(self, path: str, version: str, stop: Stop) -> Iterator[Object]:
+        """Events since a version, until the server ends the watch or `stop` is set."""
         connection = self._open(WATCH_SECONDS + ANSWER_SECONDS)
         query = {
             "watch": "true",
@@ -90,6 +118,7 @@ class Api:
         }
         try:
             self._send(connection, "GET", path, None, "", query)
+            stop.ends(connection.sock)
             reply = connection.getresponse()
             if reply.status != 200:
                 _checked(reply.status, reply.read())

@@ -44,6 +44,8 @@ class ControllerContext:
         self._views: dict[Resource, View] = {}
         self._lock = threading.Lock()
         self._served = threading.Condition()
+        # The uid of the definition that each view began with; empty where there was none
+        self._served_by: dict[Resource, str] = {}
         self._shared: dict[type[Any], Any] = {}
         self._making = threading.RLock()
 
@@ -160,20 +162,32 @@ class ControllerContext:
 
     def _is_served(self, resource: Resource, seconds: float) -> bool:
         with self._served:
-            return self._served.wait_for(lambda: self._established(resource), seconds)
+            self._served.wait_for(lambda: self._serving(resource), seconds)
+            self._served_by[resource] = self._serving(resource)
+            return bool(self._served_by[resource])
 
-    def _established(self, resource: Resource) -> bool:
+    def _serving(self, resource: Resource) -> str:
+        """The uid of the definition that serves this kind; empty where none does."""
         found = self.see(DEFINITIONS).get("", resource.definition)
         conditions: Iterable[Object] = (found or {}).get("status", {}).get("conditions") or ()
         named = (found or {}).get("spec", {}).get("versions") or ()
         served = any(each["name"] == resource.version and each.get("served") for each in named)
-        return served and any(
+        established = any(
             each["type"] == "Established" and each["status"] == "True" for each in conditions
         )
+        return uid_of(found) if found and served and established else ""
 
     def _definition_changed(self, one: Object) -> None:
         with self._served:
             self._served.notify_all()
+            began_with = [
+                (resource, uid)
+                for resource, uid in self._served_by.items()
+                if resource.definition == one["metadata"]["name"]
+            ]
+            for resource, uid in began_with:
+                if uid != self._serving(resource):
+                    self.see(resource).begin_anew()
 
 
 def _event(

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from playrunner.sandbox.kube.controllers.framework.client import Api, ApiError, Unreachable
+from playrunner.sandbox.kube.controllers.framework.client import Api, ApiError, Stop, Unreachable
 from playrunner.sandbox.kube.controllers.framework.resources import (
     Key,
     Object,
@@ -41,6 +41,7 @@ class View:
         self.synced = threading.Event()  # set when it was listed, or is known not to be served
         self.served = False  # whether the API has this kind at all
         self._api, self._served = api, served
+        self._stop = Stop()
         self._lock = threading.Lock()
         self._there: dict[Key, Object] = {}
         self._gone: OrderedDict[str, None] = OrderedDict()
@@ -60,6 +61,11 @@ class View:
             there = list(self._there.values())
         for one in there:
             listener(one)
+
+    def begin_anew(self) -> None:
+        """List again: the kind is not served any more, or by another definition, whose objects are
+        others. A server may leave a watch of the earlier ones open, and say no more in it."""
+        self._stop.set()
 
     def get(self, namespace: str, name: str) -> Object | None:
         return self._there.get((namespace, name))
@@ -129,13 +135,14 @@ class View:
     def _run(self) -> None:
         pause = RETRY_SECONDS
         while True:
+            stop = self._stop = Stop()  # before it is asked whether the kind is served
             if not self._served(MOST_RETRY_SECONDS):
                 self._forget_all()
                 continue
             try:
                 version = self._list()
-                while True:
-                    version = self._watch(version)
+                while not stop.is_set:
+                    version = self._watch(version, stop)
                     pause = RETRY_SECONDS
             except ApiError as error:
                 if error.code == 404:
@@ -145,6 +152,8 @@ class View:
                 pause = 0.0 if error.code == 410 else pause
             except Unreachable:
                 pass  # it may come back with its memory lost, so that only a new list tells
+            if stop.is_set:
+                continue
             threading.Event().wait(pause)
             pause = min(max(pause, RETRY_SECONDS) * 2, MOST_RETRY_SECONDS)
 
@@ -162,7 +171,7 @@ class View:
             here = there.get(key_of(obj))
             if began_anew or here is None or uid_of(here) != uid_of(obj):
                 self.withdraw(obj)
-        if began_anew:
+        if began_anew or not self.served:  # what it had went without an end of its own
             self._gone.clear()
         for obj in there.values():
             self.offer(obj)
@@ -170,8 +179,8 @@ class View:
         self.synced.set()
         return version
 
-    def _watch(self, version: str) -> str:
-        for event in self._api.watch(self.resource.path(), version):
+    def _watch(self, version: str, stop: Stop) -> str:
+        for event in self._api.watch(self.resource.path(), version, stop):
             version = self._heard(event)
         return version
 
