@@ -9,7 +9,7 @@ again.
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Protocol
 
 from playrunner.cloud.resource import CloudModule, Refused, ResourceContext, Unanswered
 from playrunner.hostside.module import Failed
@@ -30,6 +30,15 @@ class StillInUse(Failed):
     """Another resource uses the one to delete, and keeps using it."""
 
 
+class Use(Protocol):
+    """What is made of each request to delete a resource that others may use."""
+
+    def accepted(self) -> None: ...
+
+    def refused(self) -> bool:
+        """Others use it; whether to wait no longer."""
+
+
 def reconcile(module: CloudModule, ctx: ResourceContext) -> dict[str, Any]:
     """Create or update the resource and wait until it is as declared; under `ctx.check` only
     observe it."""
@@ -39,25 +48,23 @@ def reconcile(module: CloudModule, ctx: ResourceContext) -> dict[str, Any]:
 def delete_and_wait(
     module: CloudModule,
     ctx: ResourceContext,
-    in_use_seconds: float | None = None,
+    use: Use | None = None,
     surveyed_state: State | None = None,
 ) -> dict[str, Any]:
     """Delete the resource and wait until it is gone; a resource without our tag is kept.
 
-    `in_use_seconds`: how long other resources may still use it; by default as long as the deletion
-    may take. `surveyed_state`: what a survey saw of it a moment ago, which counts when it does not
+    `use`: how long other resources may still use it; by default as long as the deletion may take.
+    `surveyed_state`: what a survey saw of it a moment ago, which counts when it does not
     show now.
     """
-    return _Reconciliation(module, ctx, in_use_seconds).delete(surveyed_state)
+    return _Reconciliation(module, ctx, use).delete(surveyed_state)
 
 
 class _Reconciliation:
     """One resource on its way to the declared state, or to deletion."""
 
-    def __init__(
-        self, module: CloudModule, ctx: ResourceContext, in_use_seconds: float | None = None
-    ) -> None:
-        self.module, self.ctx, self.in_use_seconds = module, ctx, in_use_seconds
+    def __init__(self, module: CloudModule, ctx: ResourceContext, use: Use | None = None) -> None:
+        self.module, self.ctx, self.use = module, ctx, use
         self.started = self.looked = time.monotonic()
         self.blocked_by = ""  # what kept the last attempt from deleting it
         self.exists_already = False  # a creation was refused because of that
@@ -151,10 +158,7 @@ class _Reconciliation:
             return False
         except Refused as refusal:
             if change.removes and refusal.in_use:
-                if (
-                    self.in_use_seconds is not None
-                    and time.monotonic() - self.started > self.in_use_seconds
-                ):
+                if self.use and self.use.refused():
                     raise StillInUse(f"still in use: {refusal}") from None
                 self.blocked_by = f"still in use: {refusal}"
                 return False
@@ -165,6 +169,8 @@ class _Reconciliation:
             self.exists_already = True
             self._believe(LOST_SECONDS if change.creates else self._known_seconds())
             return True
+        if self.use:
+            self.use.accepted()
         self._believe(ANSWERED_SECONDS if change.creates else self._known_seconds())
         return True
 

@@ -11,9 +11,9 @@ from playrunner.cloud.reconcile import StillInUse, delete_and_wait
 from playrunner.cloud.resource import HoldsData
 from playrunner.errors import HostUnreachable, RunRefused
 from playrunner.hostside.module import Failed
+from playrunner.lifecycle.in_use import UnderWay
 from playrunner.run.survey import FoundResource, Survey
 
-IN_USE_SECONDS = 45.0  # where a sweep follows, which finds more users
 # A longer wait is reported, with each of its reasons, and again after so long
 WAITS_SECONDS, STILL_SECONDS = 5.0, 30.0
 
@@ -75,6 +75,7 @@ def remove(
             ctx = resource.ctx
             ctx.clouds.claim(ctx.scope, ctx.owner.cluster, time.sleep)
     done = {id(resource): threading.Event() for resource in resources}
+    under_way = UnderWay() if sweep_follows else None
     outcomes: dict[int, Deletion] = {}
 
     def work(resource: FoundResource) -> None:
@@ -102,7 +103,7 @@ def remove(
                     later=_left_to_sweep(outcomes.get(id(stays))),
                 )
             else:
-                outcome = _delete(resource, waits, IN_USE_SECONDS if sweep_follows else None)
+                outcome = _delete(resource, waits, under_way)
             outcomes[id(resource)] = outcome
             report(outcome)
         finally:
@@ -131,16 +132,17 @@ def _left_to_sweep(outcome: Deletion | None) -> bool:
 def _delete(
     resource: FoundResource,
     waits: Callable[[FoundResource, str], None],
-    in_use_seconds: float | None,
+    under_way: UnderWay | None,
 ) -> Deletion:
     started = time.monotonic()
+    use = under_way.deletion() if under_way else None
     resource.ctx.progress("deleting")
     resource.ctx.refresh()
     try:
         values = delete_and_wait(
             resource.module,
             replace(resource.ctx, progress=_progress_reporter(resource, waits)),
-            in_use_seconds,
+            use,
             resource.found,
         )
     except (Failed, HostUnreachable, RunRefused) as problem:
@@ -152,6 +154,9 @@ def _delete(
             isinstance(problem, HoldsData),
             isinstance(problem, StillInUse),
         )
+    finally:
+        if use:
+            use.ended()
     return Deletion(
         resource,
         "changed" if values["changed"] else "ok",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from playrunner.lifecycle import delete
+from playrunner.lifecycle import delete, in_use
 from playrunner.lifecycle.status_and_delete import delete_roles
 from playrunner.lifecycle.teardown import tear_down
 from playrunner.options import Options
@@ -51,7 +51,7 @@ def test_teardown_says_what_it_waits_for_and_leaves_it_to_the_sweep(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(delete, "IN_USE_SECONDS", 1.0)
+    monkeypatch.setattr(in_use, "IN_USE_SECONDS", 1.0)
     code = tear_down(shared_network, with_kept=True)
     said = capsys.readouterr().out
     assert code == 0 and "nothing is left" in said, said
@@ -66,6 +66,38 @@ def test_teardown_says_what_it_waits_for_and_leaves_it_to_the_sweep(
     assert networks(aws) == []
 
 
+def test_what_is_in_use_is_left_to_the_sweep_once_no_other_deletion_goes_on(
+    shared_network: Options, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(in_use, "QUIET_SECONDS", 0.5)
+    assert tear_down(shared_network, with_kept=True) == 0
+    said = capsys.readouterr().out
+    assert "later   network : network vpc" in said and "nothing is left" in said, said
+    assert f"(for {delete.STILL_SECONDS:.0f}s)" not in said, said
+
+
+def test_what_is_in_use_is_waited_for_while_another_deletion_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(in_use, "QUIET_SECONDS", 0.0)
+    under_way = in_use.UnderWay()
+    network, endpoint = under_way.deletion(), under_way.deletion()
+    assert not network.refused()
+    assert not network.refused()
+    # Each is refused now, and neither can be what the other waits for
+    assert endpoint.refused() and network.refused()
+    # One of them is accepted, and takes its time
+    endpoint.accepted()
+    assert not network.refused()
+    endpoint.ended()
+    assert network.refused()
+    # However long others take, the sweep looks for more users in the end
+    under_way.deletion()
+    assert not network.refused()
+    monkeypatch.setattr(in_use, "IN_USE_SECONDS", 0.0)
+    assert network.refused()
+
+
 def test_where_no_sweep_follows_it_is_waited_for_as_long_as_a_network_may_take(
     shared_network: Options,
     aws: PretendAws,
@@ -74,7 +106,7 @@ def test_where_no_sweep_follows_it_is_waited_for_as_long_as_a_network_may_take(
 ) -> None:
     from playrunner.modules.aws.vpc import Vpc
 
-    monkeypatch.setattr(delete, "IN_USE_SECONDS", 0.1)
+    monkeypatch.setattr(in_use, "IN_USE_SECONDS", 0.1)
     monkeypatch.setattr(Vpc, "settle_seconds", 1.0)
     assert delete_roles(["network"], shared_network, "network.delete", with_kept=True) == 2
     told = capsys.readouterr()
