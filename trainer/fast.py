@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from trainer.config import Fast, Train
 from trainer.errors import BadInput
+from trainer.frozen import frozen
 from trainer.recompute import as_asked, recomputing
 from trainer.validate import packs, padded_vocab, sequence_length
 
@@ -25,7 +26,7 @@ _TOKEN_BYTES = {"compiled": 44, "plain": 110}
 _LANGUAGE_MODELS = ("gpt2", "llama")
 
 
-@dataclass(frozen=True)
+@frozen
 class Chip:
     """The device that a process trains on."""
 
@@ -54,7 +55,7 @@ def chip_of(device: object) -> Chip:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Decision:
     setting: str
     value: object

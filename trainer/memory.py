@@ -6,9 +6,8 @@ the slower path without torch.compile, which needs more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from trainer.config import Model, Train
+from trainer.frozen import frozen
 from trainer.validate import padded_vocab, sequence_length
 
 GIB = 2.0**30
@@ -23,7 +22,7 @@ _DEVICE_OVERHEAD = 1.5 * GIB
 _PROCESS_OVERHEAD = 0.5 * GIB  # torch and its libraries, of a process on CPUs
 
 
-@dataclass(frozen=True)
+@frozen
 class Estimate:
     """Bytes of one process, on its device except `host`."""
 
@@ -97,7 +96,7 @@ def _outside_blocks(train: Train) -> int:
     return embeddings + 2 * dense + 2 * width + model.vocab_size + 2 * width + 2
 
 
-@dataclass(frozen=True)
+@frozen
 class _States:
     weights: float
     gradients: float

@@ -8,10 +8,11 @@ and only where that is not enough, whole blocks.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from trainer.config import Strategy, Train
+from trainer.frozen import frozen
 from trainer.memory import GIB, block_bytes, estimate, recomputed_bytes
 from trainer.validate import sequence_length
 
@@ -19,7 +20,7 @@ _FULL = 0.85  # of the device's memory, above which blocks are recomputed: fragm
 _USUAL_CHIPS = 8  # of a node, which hybrid sharding shards over
 
 
-@dataclass(frozen=True)
+@frozen
 class Recompute:
     blocks: int = 0  # how many
     how: Literal["cheap", "block"] = "cheap"

@@ -13,18 +13,19 @@ import socket
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from playrunner.cloud.owner import who
+from playrunner.frozen import frozen
 from playrunner.record.processes import is_ancestor, is_running, machine, started_at
 from playrunner.text.documents import json_object
 
 _LONGEST = 200  # letters of a text in a message: whoever may write the parameter chose it
 
 
-@dataclass(frozen=True)
+@frozen
 class Entry:
     """One version of the parameter."""
 

@@ -11,7 +11,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -20,6 +19,7 @@ from playrunner.aws.errors import boto_errors
 from playrunner.cloud.extras import packages_of
 from playrunner.cloud.shared_reads import SharedReads
 from playrunner.errors import PlayrunnerError, RunRefused
+from playrunner.frozen import frozen
 
 # What stays the same for as long as a run takes: asked for once.
 STEADY = (
@@ -36,7 +36,7 @@ _PAGE_SIZES = {"iam": 1000}
 _ID = re.compile(r"\b[a-z]{1,12}-[0-9a-f]{8,17}\b")  # as vpc-0123456789abcdef0
 
 
-@dataclass(frozen=True)
+@frozen
 class AwsSettings:
     """Which account, region and credentials; boto3 finds what is left empty."""
 

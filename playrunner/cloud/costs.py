@@ -4,10 +4,10 @@ line, or data."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from playrunner.cloud import prices
+from playrunner.frozen import frozen
 
 DAY = 24
 NOT_PRICED = (
@@ -19,7 +19,7 @@ NOT_PRICED = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class PlanItem:
     """One line of a plan."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from playrunner.cloud.instance_types import instance
+from playrunner.frozen import frozen
 
 _NEURON_CORES = {"trn1": 2, "trn1n": 2, "trn2": 4, "trn2u": 4}  # that train, of one device
 
 
-@dataclass(frozen=True)
+@frozen
 class InstanceMemory:
     """A machine type's memory; what one training process has is `device_gib`."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from playrunner.frozen import frozen
 
 # What Kubernetes calls them.
 GPU, NEURON, EFA, HUGE_PAGES = (
@@ -13,7 +13,7 @@ GPU, NEURON, EFA, HUGE_PAGES = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Instance:
     """A machine a cloud rents out, as far as the environment depends on it."""
 

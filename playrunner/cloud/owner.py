@@ -7,9 +7,9 @@ import getpass
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from playrunner.errors import RunRefused
+from playrunner.frozen import frozen
 
 CLUSTER = "playrunner:cluster"  # the tag that decides whose a resource is
 RUN, WHO, EXPIRES = "playrunner:run", "playrunner:who", "playrunner:expires"
@@ -21,7 +21,7 @@ _SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 _CLUSTER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,62}")
 
 
-@dataclass(frozen=True)
+@frozen
 class Owner:
     """Whose resources these are: a cluster, the run and user that created them, and until when."""
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from playrunner.cloud.resource import Refused, Unanswered
+from playrunner.frozen import frozen
 
 MOST_AT_ONCE = 16
 
 
-@dataclass(frozen=True)
+@frozen
 class Finding:
     """One finding: it would fail (problem), it could not be checked (unknown), or it may matter
     (warning)."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from playrunner.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class RetryPolicy:
     """Exponential back-off with jitter: each wait is at most twice the one before."""
 

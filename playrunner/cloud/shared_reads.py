@@ -7,8 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any
+
+from playrunner.frozen import frozen
 
 # A read this old is as good as a new one for a step that has not waited for anything
 SHARED_SECONDS = 1.0
@@ -48,7 +49,7 @@ class SharedReads:
                 self._changes[topic] = self._changes.get(topic, 0) + 1
 
 
-@dataclass(frozen=True)
+@frozen
 class _Read:
     started: float
     changes: int

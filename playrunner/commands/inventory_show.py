@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from playrunner.errors import BadInput
+from playrunner.frozen import frozen
 from playrunner.inventory.inventory import LOCALHOST_NAMES, Inventory, Value
 from playrunner.project import program
 from playrunner.text.did_you_mean import did_you_mean
@@ -17,7 +17,7 @@ HIDDEN = "(hidden)"
 SECRET_MARKS = ("password", "secret", "token", "private_key")
 
 
-@dataclass(frozen=True)
+@frozen
 class Why:
     """Which value of a variable a host has, and those it beat, the strongest of them first."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from playrunner.frozen import frozen
 
 HERE = "this machine"
 
 
-@dataclass(frozen=True)
+@frozen
 class Remedy:
     """A fix that `--fix` applies by itself: deletes nothing, needs only the user's own rights."""
 
@@ -18,7 +19,7 @@ class Remedy:
     extra: str = ""  # of pyproject.toml
 
 
-@dataclass(frozen=True)
+@frozen
 class Finding:
     """`needed_by` are the roles that need it."""
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from playrunner.doctor import probe
 from playrunner.errors import HostUnreachable
+from playrunner.frozen import frozen
 from playrunner.ssh.fleet import Fleet
 from playrunner.ssh.frames import read_all
 from playrunner.ssh.limits import ANSWER_BYTES
@@ -19,7 +19,7 @@ from playrunner.text.documents import json_object
 Query = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Tool:
     """A program; `path` is empty where it is not installed."""
 
@@ -28,7 +28,7 @@ class Tool:
     text: str  # the first line of its output
 
 
-@dataclass(frozen=True)
+@frozen
 class Machine:
     """The facts of one machine."""
 

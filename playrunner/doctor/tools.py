@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from playrunner.doctor.finding import Finding
 from playrunner.doctor.machine import Machine, Tool
 from playrunner.doctor.purposes import Purposes
+from playrunner.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Need:
     """One program, or one of several that do the same."""
 

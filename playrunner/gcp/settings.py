@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from playrunner.frozen import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class GcpSettings:
     """From an inventory: gcp_project, gcp_zone, ..."""
 

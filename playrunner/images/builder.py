@@ -6,10 +6,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.hostside.module import Failed
 from playrunner.images.build_host import LogLine, Shell
 from playrunner.images.platform import PLATFORM
@@ -20,7 +20,7 @@ from playrunner.images.settings import ImageSettings
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
-@dataclass(frozen=True)
+@frozen
 class Tool:
     """How one program is spoken to."""
 
@@ -68,7 +68,7 @@ TOOLS = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Built:
     """An image as a builder keeps it."""
 

@@ -7,10 +7,10 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.hostside.module import Failed
 from playrunner.images.ignore import Ignored
 from playrunner.images.workspace import refuse_secrets, refuse_system_folders
@@ -19,7 +19,7 @@ WORKSPACE = "workspace"  # where a workspace lies in the context
 _LAID_OUT_AT = 1_000_000_000  # one time for all files: layers that hold the same are the same
 
 
-@dataclass(frozen=True)
+@frozen
 class Source:
     """A file or folder of this machine, and what it is called in the context."""
 
@@ -27,7 +27,7 @@ class Source:
     dest: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ContextFile:
     """One file of a context."""
 

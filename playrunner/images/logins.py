@@ -6,11 +6,12 @@ import base64
 import json
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput
+from playrunner.frozen import frozen
 from playrunner.hostside.module import Failed
 from playrunner.text import atomic_write
 from playrunner.text.answers import Shape, document, fitting, misfit
@@ -24,7 +25,7 @@ _CONFIG: Shape = {"credHelpers": {"*": str}, "credsStore": str, "auths": {"*": {
 _REMEDY = "correct it, or set image_auth_file"
 
 
-@dataclass(frozen=True)
+@frozen
 class Login:
     """A name and a secret; the secret is never shown."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.hostside.module import Failed
 from playrunner.images import context, dockerfile
 from playrunner.images.context import ContextFile, Source
@@ -17,7 +18,7 @@ CONTENT_LABEL = "playrunner.content"  # what it was made from
 _TAG_LETTERS = 16  # of the hash; the whole of it is on the image
 
 
-@dataclass(frozen=True)
+@frozen
 class Recipe:
     """One image before it is built. The same on every machine and at any time."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from playrunner.frozen import frozen
 from playrunner.hostside.module import Failed
 
 DOCKER_HUB = "docker.io"
@@ -16,7 +17,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
 
 
-@dataclass(frozen=True)
+@frozen
 class Reference:
     """`registry/repository:tag@digest`."""
 

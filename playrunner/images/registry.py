@@ -10,13 +10,13 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from playrunner.cloud.bounded_http import bound
 from playrunner.cloud.resource import Refused
 from playrunner.cloud.retry import Retry, RetryPolicy
 from playrunner.errors import HostUnreachable
+from playrunner.frozen import frozen
 from playrunner.hostside.module import Failed
 from playrunner.images.credentials import Credentials
 from playrunner.images.platform import ARCHITECTURE
@@ -48,7 +48,7 @@ _CONFIG: Shape = {"architecture": str, "config": {"Labels": {"*": str}}}
 _TAGS: Shape = {"tags": [str]}
 
 
-@dataclass(frozen=True)
+@frozen
 class Kept:
     """An image as a registry keeps it."""
 

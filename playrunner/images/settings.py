@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.hostside.module import Failed
 
 BUILDERS = ("auto", "docker", "podman", "buildah", "cluster")
 
 
-@dataclass(frozen=True)
+@frozen
 class ImageSettings:
     """image_builder, image_builder_host, image_auth_file, image_user, image_password,
     image_plain_http, image_builder_environment, image_cluster_builder, image_cluster_image,

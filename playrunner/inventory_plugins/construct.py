@@ -4,11 +4,11 @@ keyed_groups, which all inventory plugins share."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, Place, PlayrunnerError
+from playrunner.frozen import frozen
 from playrunner.inventory.graph import Graph
 from playrunner.inventory.group_names import safe_group_name
 from playrunner.inventory.plugin_sources import PluginSource
@@ -52,7 +52,7 @@ def constructor_of(
     return Constructor(options, source.graph, extra_vars, group_name)
 
 
-@dataclass(frozen=True)
+@frozen
 class Constructor:
     """The options of one inventory file, applied host by host."""
 

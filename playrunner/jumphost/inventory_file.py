@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput, Place
+from playrunner.frozen import frozen
 from playrunner.inventory.inventory import Inventory, read_inventory
 from playrunner.options import Options
 from playrunner.project import program
@@ -21,7 +21,7 @@ from playrunner.variables.scope import Scope
 from playrunner.variables.templating import MISSING, default_templar
 
 
-@dataclass(frozen=True)
+@frozen
 class Entry:
     """The jump host's inventory file, and the inventory that includes it."""
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any
+
+from playrunner.frozen import frozen
 
 GLOBAL = "global"  # the region of what belongs to no region: IAM
 # The kind that stands for all resources of a kind that a service did not list
@@ -25,7 +27,7 @@ _CREATION_FIELDS = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Leftover:
     """A resource in the account that belongs to a stack, by its tag or by where it is."""
 
@@ -66,7 +68,7 @@ class Leftover:
         return {**shown, "removable": not self.stays and self.kind != UNSEEN}
 
 
-@dataclass(frozen=True)
+@frozen
 class ServiceResource:
     """One resource of a service, whatever its owner."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from playrunner.cloud.reconcile import StillInUse, delete_and_wait
 from playrunner.cloud.resource import HoldsData
 from playrunner.errors import HostUnreachable, RunRefused
+from playrunner.frozen import frozen
 from playrunner.hostside.module import Failed
 from playrunner.lifecycle.in_use import UnderWay
 from playrunner.run.survey import FoundResource, Survey
@@ -18,7 +19,7 @@ from playrunner.run.survey import FoundResource, Survey
 WAITS_SECONDS, STILL_SECONDS = 5.0, 30.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Deletion:
     """How the deletion of one resource ended: `changed`, `ok` when there was nothing to do, or
     `failed` with the reason."""

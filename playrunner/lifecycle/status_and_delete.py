@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from playrunner.cloud.resource import CloudModule
 from playrunner.errors import BadInput, Interrupted
+from playrunner.frozen import frozen
 from playrunner.lifecycle.delete import Deletion, removable, remove
 from playrunner.lifecycle.plan_tree import contents_of, identifiers, plan_tree, role_of
 from playrunner.options import Options
@@ -42,7 +43,7 @@ def show_status(roles: Sequence[str], options: Options, command: str) -> int:
     return survey_roles(roles, options, command, survey, show)
 
 
-@dataclass(frozen=True)
+@frozen
 class DeletionSummary:
     """How a deletion went."""
 

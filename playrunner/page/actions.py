@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import parse_qs
 
 from starlette.concurrency import run_in_threadpool
@@ -15,6 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from playrunner.errors import BadInput, Place
+from playrunner.frozen import frozen
 from playrunner.page.access import same_origin
 from playrunner.page.site import Site, site_of
 from playrunner.page.verb_process import Answer, run_verb
@@ -25,7 +25,7 @@ MOST_BYTES = 65536  # of a form
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 
 
-@dataclass(frozen=True)
+@frozen
 class Action:
     """One thing that a page can do."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import Request
@@ -11,12 +10,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from playrunner.errors import BadInput
+from playrunner.frozen import frozen
 from playrunner.page.records.resources import by_role
 from playrunner.page.site import site_of
 from playrunner.page.verb_process import Answer, run_verb
 
 
-@dataclass(frozen=True)
+@frozen
 class Question:
     title: str
     words: tuple[str, ...]

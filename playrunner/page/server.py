@@ -5,15 +5,15 @@ from __future__ import annotations
 import gc
 import sys
 import webbrowser
-from dataclasses import dataclass
 
 from playrunner.cloud.extras import packages_of
+from playrunner.frozen import frozen
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.ssh.port_forward import LOOPBACK, loopback_listener
 
 
-@dataclass(frozen=True)
+@frozen
 class PageSettings:
     port: int = 0
     allow_actions: bool = False

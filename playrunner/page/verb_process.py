@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import dataclass
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.options import Options
 from playrunner.text.documents import json_object
 
 LIMIT_SECONDS = 300.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Answer:
     """What a verb answered."""
 

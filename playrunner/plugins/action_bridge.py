@@ -9,16 +9,16 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 from playrunner.errors import BadInput, PlayrunnerError
+from playrunner.frozen import frozen
 from playrunner.plugins import ansible_library
 from playrunner.plugins.values import as_data, as_given
 
 
-@dataclass(frozen=True)
+@frozen
 class Host:
     """What an action plugin may do on the host of its step."""
 
@@ -29,7 +29,7 @@ class Host:
     find: Callable[[str, str], str]  # folder and name of a file on the controller
 
 
-@dataclass(frozen=True)
+@frozen
 class Task:
     """The step as an action plugin sees it."""
 

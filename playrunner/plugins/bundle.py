@@ -14,10 +14,10 @@ import sys
 import threading
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from playrunner.frozen import frozen
 from playrunner.plugins import early_imports, folders, imports
 from playrunner.plugins.module_files import OLD_INCLUDE, ModuleFile
 from playrunner.text.atomic_write import write_bytes
@@ -28,7 +28,7 @@ _making = threading.Lock()  # many hosts ask for the same module at the same mom
 _File = tuple[str, bool, bytes]
 
 
-@dataclass(frozen=True)
+@frozen
 class Pack:
     """Importable code: compiled for this version of Python, and as source for others."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput, Place
+from playrunner.frozen import frozen
 from playrunner.record.ledger import FORMAT, state_directory
 from playrunner.text.answers import misfit, too_deep
 
@@ -30,7 +31,7 @@ _EVENT = {
 _RECAP = {"run_id": str, "exit_code": int, "seconds": float, "recap": {"*": {"*": int}}}
 
 
-@dataclass(frozen=True)
+@frozen
 class RunRecord:
     """A finished or interrupted run, read back."""
 

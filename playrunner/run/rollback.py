@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from playrunner.errors import PlayrunnerError
+from playrunner.frozen import frozen
 from playrunner.results import HIDDEN
 from playrunner.ssh.agent_code import AgentKey
 from playrunner.ssh.agents import Agents
@@ -15,7 +15,7 @@ from playrunner.ssh.file_uploads import FileUploads
 from playrunner.ssh.pool import Pool
 
 
-@dataclass(frozen=True)
+@frozen
 class Undo:
     """One change, and what it takes to undo it."""
 

@@ -8,10 +8,11 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from playrunner.errors import BadInput
+from playrunner.frozen import frozen
 from playrunner.record.ledger import state_directory
 from playrunner.ssh.fleet import Fleet
 from playrunner.text import atomic_write
@@ -22,7 +23,7 @@ DEFAULT_TIME = "24h"  # long enough to be looked at in daylight, short enough no
 _SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
-@dataclass(frozen=True)
+@frozen
 class Entry:
     """Why and until when."""
 

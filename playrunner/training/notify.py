@@ -8,16 +8,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from playrunner.errors import BadInput, PlayrunnerError
+from playrunner.frozen import frozen
 from playrunner.training.runs.record import Record
 
 _URL_SECONDS = 10.0
 _COMMAND_SECONDS = 60.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Notifier:
     target: str  # an address, or a command for the shell
     run: str

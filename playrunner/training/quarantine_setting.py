@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from playrunner.errors import BadInput
+from playrunner.frozen import frozen
 from playrunner.ssh.quarantine import DEFAULT_TIME, seconds_of
 
 SUGGEST, TAINT, CORDON = MODES = ("suggest", "taint", "cordon")
 
 
-@dataclass(frozen=True)
+@frozen
 class QuarantineSetting:
     """On a cluster, whose nodes others use too, a node is named and left alone unless the inventory
     says otherwise. Hosts of an inventory are skipped by this machine alone, in every mode."""

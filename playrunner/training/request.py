@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
 from playrunner.errors import BadInput, PlayrunnerError
+from playrunner.frozen import frozen
 from trainer import errors as trainer_errors
 from trainer.config import Profile
 from trainer.profile import read_profile
 
 
-@dataclass(frozen=True)
+@frozen
 class Request:
     """What the user asked for."""
 

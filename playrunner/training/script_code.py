@@ -8,10 +8,10 @@ import io
 import os
 import subprocess
 import tarfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from playrunner.errors import BadInput
+from playrunner.frozen import frozen
 from playrunner.record.ledger import state_directory
 from playrunner.text import atomic_write
 from playrunner.training.ignore_file import Ignored
@@ -22,7 +22,7 @@ MOST_MEGABYTES = 500  # code, not data: train.stage brings data to nodes
 _NEVER = (".git/", "__pycache__/", "*.pyc", ".venv/", "venv/", "node_modules/", ".mypy_cache/")
 
 
-@dataclass(frozen=True)
+@frozen
 class ScriptCode:
     """A folder's files as [path, sha256, executable], sorted; `tree` names their content."""
 

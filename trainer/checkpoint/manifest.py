@@ -13,9 +13,10 @@ import os
 import shutil
 import time
 import zlib
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+from trainer.frozen import frozen
 
 MARKER = "complete.json"
 STATE = "state.json"
@@ -28,7 +29,7 @@ _TRANSIENT = (errno.ESTALE, errno.ETIMEDOUT, errno.EINTR, errno.EAGAIN)
 _TRIES, _PAUSE_SECONDS = 3, 1.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Origin:
     """Which checkpoint a marker belongs to; markers written by earlier versions have no attempt."""
 

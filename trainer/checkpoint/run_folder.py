@@ -11,7 +11,6 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from trainer.checkpoint.manifest import (
@@ -22,13 +21,14 @@ from trainer.checkpoint.manifest import (
     put_in_place,
     read_origin,
 )
+from trainer.frozen import frozen
 
 ASIDE = "set-aside"
 Say = Callable[[str], None]
 Signature = tuple[tuple[str, int, int], ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Entry:
     """One checkpoint by its folder's name."""
 

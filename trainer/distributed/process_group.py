@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,12 @@ from trainer.config import Train
 from trainer.distributed.progress_file import ProgressFile
 from trainer.distributed.store import CannotListen, init_group
 from trainer.errors import BadInput, TrainerError
+from trainer.frozen import frozen
 
 _PATIENCE = timedelta(minutes=30)  # the longest wait is for the first rank to tokenise or compile
 
 
-@dataclass(frozen=True)
+@frozen
 class ProcessGroup:
     """This process and its peers."""
 

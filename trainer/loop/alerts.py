@@ -9,15 +9,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from trainer.frozen import frozen
 
 FILE = "guard.jsonl"  # in the node's part of the run's folder
 AGAIN_SECONDS = 60.0  # before the same kind is reported again
 
 
-@dataclass(frozen=True)
+@frozen
 class Alert:
     kind: str  # as loss-spike, data-stall, slow-rank
     step: int

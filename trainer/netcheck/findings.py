@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from trainer.frozen import frozen
 
 # A node is the culprit when this share of its links is bad; below, the links are reported. Not all
 # of them: one lucky figure must not turn a slow node into several slow links.
 NODE_SHARE = 0.75
 
 
-@dataclass(frozen=True)
+@frozen
 class Expected:
     """The inventory's train_expected_gbps and train_expected_latency_us; a link may be
     `slow_factor` times worse."""
@@ -19,7 +19,7 @@ class Expected:
     slow_factor: float = 3.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Findings:
     """What one check of the result found."""
 

@@ -12,7 +12,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from statistics import median
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from trainer.frozen import frozen
 from trainer.netcheck.check_values import expected_sum, rank_values
 
 _SMALL, _MIDDLE, _LARGE = 4096, 65536, 1048576
@@ -27,7 +27,7 @@ _PINGS, _LOADS = 20, 3
 _REPEATS = 10  # all-reduces of one size; few, since eight processes may share two cores
 
 
-@dataclass(frozen=True)
+@frozen
 class _Failure:
     text: str
     timed_out: bool = False

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from trainer.errors import BadInput
+from trainer.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class ProcessRank:
     """This process among the expected ones."""
 

@@ -4,10 +4,10 @@ other."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from trainer.frozen import frozen
 from trainer.netcheck.findings import NODE_SHARE, Expected, Findings
 from trainer.netcheck.units import rate_text, size_text, time_text
 
@@ -24,7 +24,7 @@ _MIB_GIGABITS = 2**20 * 8 / 1e9
 _ENOUGH_LINKS = 3  # two nodes have one link and nothing to compare it with; three nodes have three
 
 
-@dataclass(frozen=True)
+@frozen
 class _Link:
     a: str
     b: str
@@ -36,7 +36,7 @@ class _Link:
         return (self.a, self.b)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Slow:
     """The slow links, and what they are compared with."""
 

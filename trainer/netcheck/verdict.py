@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from trainer.frozen import frozen
 from trainer.netcheck.findings import NODE_SHARE, Expected, Findings
 from trainer.netcheck.slow_links import slow_findings
 from trainer.netcheck.units import rate_text, size_text, time_text
 
 
-@dataclass(frozen=True)
+@frozen
 class Verdict:
     ok: bool
     lines: tuple[str, ...]  # one finding each, the worst first

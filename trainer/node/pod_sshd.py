@@ -14,9 +14,9 @@ import re
 import shlex
 import shutil
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
+from trainer.frozen import frozen
 from trainer.node import processes
 
 PORT = 2222
@@ -28,7 +28,7 @@ class SshdUnavailable(Exception):
     """sshd cannot run here; the message says why, and what to do."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Sshd:
     """`folder` is private to this pod; `run` is the name that the host key is known by."""
 

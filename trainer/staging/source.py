@@ -4,11 +4,11 @@ the other end of this program's input; listed, and read from any offset."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from trainer.checkpoint.store_upload import check_store
 from trainer.errors import BadInput
+from trainer.frozen import frozen
 
 BLOCK = 1 << 23
 PIPE = "pipe:"  # the address of what is sent to this program's input
@@ -23,7 +23,7 @@ class Interrupted(Exception):
         self.final = final  # asking again from here is of no use
 
 
-@dataclass(frozen=True)
+@frozen
 class Remote:
     """One file at the source."""
 

@@ -13,12 +13,13 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from trainer.checkpoint.manifest import write_json
 from trainer.errors import BadInput
+from trainer.frozen import frozen
 from trainer.staging.fetch import fetch
 from trainer.staging.source import Interrupted, Remote, Source, open_source
 from trainer.staging.unpack import is_archive, move_below, unpack, without_own_folder
@@ -28,7 +29,7 @@ RESERVED = (MARKER, f".{MARKER}", WORK, LOCK)
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
+@frozen
 class StagingRequest:
     source: str
     target: Path

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import copy
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from trainer.frozen import frozen
 
 _CONTAINERS = (dict, OrderedDict, list, tuple)
 
@@ -24,7 +25,7 @@ def copied_aside(value: Any) -> Any:
     return copies
 
 
-@dataclass(frozen=True)
+@frozen
 class TensorShard:
     """This rank's shard of a distributed tensor, and the layout of the whole."""
 

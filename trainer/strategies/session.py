@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from trainer.config import Train
 from trainer.data.loader import Batch
 from trainer.distributed.process_group import ProcessGroup
+from trainer.frozen import frozen
 from trainer.optim.optimizer import MasterAdamW, Weights, make_optimizer
 from trainer.optim.schedule import learning_rate
 
@@ -35,7 +36,7 @@ class Session:
     extra: dict[str, Any] = field(default_factory=dict)  # what one strategy keeps for itself
 
 
-@dataclass(frozen=True)
+@frozen
 class Outcome:
     """One step's results, still on the device: reading them waits for the step."""
 

@@ -14,11 +14,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from playrunner.cloud.call_log import CallRecorder
 from playrunner.cloud.shared_reads import SHARED_SECONDS, SharedReads
+from playrunner.frozen import frozen
 from playrunner.hostside.module import Failed
 from playrunner.kube.client import answers
 from playrunner.kube.client.errors import KubeError
@@ -36,7 +36,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True)
+@frozen
 class Listing:
     """All objects of a kind at one moment."""
 

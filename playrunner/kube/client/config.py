@@ -11,12 +11,13 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from playrunner.errors import BadInput, Place
+from playrunner.frozen import frozen
 from playrunner.kube.client import kubeconfig_shape
 from playrunner.kube.client.credentials import AuthProvider, Credentials, ExecCommand, TokenFile
 from playrunner.text.documents import Located
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-@dataclass(frozen=True)
+@frozen
 class KubeSettings:
     """What an inventory says of its cluster; empty fields are found as kubectl finds them."""
 
@@ -37,7 +38,7 @@ class KubeSettings:
     via: str = ""  # the host of the inventory through which the API server is reached
 
 
-@dataclass(frozen=True)
+@frozen
 class Access:
     """Everything needed to call one API server."""
 
@@ -132,7 +133,7 @@ def _in_cluster() -> Access:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class _Kubeconfig:
     """One file, or several as one: of two entries of the same name the first counts."""
 

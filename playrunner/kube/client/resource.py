@@ -6,10 +6,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from playrunner.frozen import frozen
 from playrunner.text.did_you_mean import nearest
 
 AGAIN_SECONDS = 1.0  # a kind that was not there a second ago may have come with a CRD since
@@ -17,7 +17,7 @@ AGAIN_SECONDS = 1.0  # a kind that was not there a second ago may have come with
 Get = Callable[[str], Any]  # what a GET of a path gives; None when there is no such path
 
 
-@dataclass(frozen=True)
+@frozen
 class Resource:
     """One kind of object as a server has it."""
 

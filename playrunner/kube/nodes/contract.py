@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from playrunner.cloud.instance_types import EFA, HUGE_PAGES, instance
+from playrunner.frozen import frozen
 from playrunner.kube.client.client import Kube
 from playrunner.kube.nodes.edit import NODES
 from playrunner.kube.watch.readiness import allocatable, readiness_of
@@ -38,7 +39,7 @@ _UNITS = {
 Node = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Group:
     """Nodes of which the same is expected."""
 

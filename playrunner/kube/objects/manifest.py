@@ -6,12 +6,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import yaml
 
 from playrunner.errors import BadInput, Place
+from playrunner.frozen import frozen
 from playrunner.text.answers import plain
 from playrunner.text.documents import parse_yaml
 
@@ -19,7 +20,7 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BREAK = re.compile(r"^---(\s|$)", re.MULTILINE)
 
 
-@dataclass(frozen=True)
+@frozen
 class Source:
     """A text that holds manifests; `template` is what it was rendered from."""
 
@@ -34,7 +35,7 @@ class Source:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class Manifest:
     """One declared object."""
 

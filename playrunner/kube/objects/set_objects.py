@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.kube.client.resource import Resource, group_of
 from playrunner.kube.objects.manifest import Manifest, title
 
@@ -44,7 +45,7 @@ class SetObject:
         return key_of(self.identity)
 
 
-@dataclass(frozen=True)
+@frozen
 class DeclaredObject(SetObject):
     """An object of the set as it is applied."""
 
@@ -54,7 +55,7 @@ class DeclaredObject(SetObject):
     served: bool  # False while its definition, in the same set, is still to be created
 
 
-@dataclass(frozen=True)
+@frozen
 class LiveObject(SetObject):
     """An object as it is in the cluster."""
 
@@ -82,7 +83,7 @@ def key_of(identity: Identity) -> str:
     return f"{kind}{f'.{group}' if custom else ''} {f'{namespace}/' if namespace else ''}{name}"
 
 
-@dataclass(frozen=True)
+@frozen
 class ObservedSet:
     """A set as declared and as it is in the cluster."""
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 from playrunner.errors import HostUnreachable
+from playrunner.frozen import frozen
 from playrunner.hostside.module import Failed
 from playrunner.kube.client import websocket as kube_socket
 from playrunner.kube.client.client import Kube
@@ -28,7 +28,7 @@ ENDED_SHAPE: Shape = {
 LOOK_SECONDS = 0.5  # how soon a wait notices that the run is being stopped
 
 
-@dataclass(frozen=True)
+@frozen
 class Ran:
     """How a program ended."""
 

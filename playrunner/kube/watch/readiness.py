@@ -4,13 +4,14 @@ request is made here."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from playrunner.frozen import frozen
 
 KubeObject = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Readiness:
     """Ready when nothing is missing; broken when it will never be."""
 

@@ -7,10 +7,11 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from playrunner.errors import HostUnreachable, PlayrunnerError
+from playrunner.frozen import frozen
 from playrunner.hostside.module import Failed
 from playrunner.kube.client import answers
 from playrunner.kube.client.client import Kube
@@ -30,7 +31,7 @@ Key = tuple[str, str]  # namespace and name
 Objects = dict[Key, dict[str, Any]]
 
 
-@dataclass(frozen=True)
+@frozen
 class Collection:
     """Objects of one kind that are watched."""
 
@@ -40,7 +41,7 @@ class Collection:
     fields: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Event:
     """One change: `gone` when the object was deleted."""
 

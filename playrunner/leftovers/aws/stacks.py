@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from playrunner.aws.client import Aws
 from playrunner.aws.tags import plain
 from playrunner.cloud.owner import CLUSTER
 from playrunner.cloud.resource import Refused, Unanswered
+from playrunner.frozen import frozen
 from playrunner.leftovers.aws.listed import listed
 from playrunner.leftovers.leftover import ServiceResource
 
@@ -18,7 +19,7 @@ CONTROLLER_TAG = "elbv2.k8s.aws/cluster"  # the load balancer controller's
 NODE_TAGS = ("eks:cluster-name", "aws:eks:cluster-name", "cluster.k8s.amazonaws.com/name")
 
 
-@dataclass(frozen=True)
+@frozen
 class Claim:
     """Whose a thing is, and how that is known."""
 
@@ -28,7 +29,7 @@ class Claim:
     by_place: bool = False  # it is only inside our VPC
 
 
-@dataclass(frozen=True)
+@frozen
 class Stacks:
     """What is known of our stacks before their things are looked for."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from playrunner.cloud.owner import CLUSTER
+from playrunner.frozen import frozen
 from playrunner.gcp import marks
 from playrunner.gcp.client import Gcp
 from playrunner.leftovers.aws.stacks import Claim
@@ -19,7 +19,7 @@ _NODE_TAG = re.compile(
 )  # the network tag of a cluster's nodes, which rules made for it name
 
 
-@dataclass(frozen=True)
+@frozen
 class GcpStacks:
     """What is known of our stacks before their things are looked for."""
 

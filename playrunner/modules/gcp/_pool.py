@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import State
 
@@ -16,7 +17,7 @@ EFFECTS = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Pool:
     """What machines, how many, and what Kubernetes sees of them."""
 

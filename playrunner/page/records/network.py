@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from playrunner.errors import BadInput
+from playrunner.frozen import frozen
 from playrunner.text.documents import read_json_object
 from trainer.netcheck.units import rate_text, size_text, time_text
 
@@ -16,13 +16,13 @@ MOST_NODES = 64
 SLOW_SHARE = 0.5  # of the median: such a link is marked
 
 
-@dataclass(frozen=True)
+@frozen
 class Cell:
     text: str
     kind: str  # good, slow, dead or self
 
 
-@dataclass(frozen=True)
+@frozen
 class Network:
     nodes: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]

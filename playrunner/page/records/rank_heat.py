@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
+
+from playrunner.frozen import frozen
 
 MOST_COLUMNS, MOST_ROWS = 200, 128  # that a browser is sent
 MOST_FIGURES = 4096  # of one comparison; the trainer writes fewer
 
 
-@dataclass(frozen=True)
+@frozen
 class Comparison:
     """What one line of the metrics says of all ranks."""
 

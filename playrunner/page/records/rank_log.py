@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from playrunner.frozen import frozen
 from playrunner.text.safe_path import file_name
 
 MOST_BYTES = 16 << 20  # of each log's end
@@ -28,7 +28,7 @@ _MARK = re.compile(
 _KINDS = {"saving": "checkpoint", "---saving": "checkpoint", "checkpoint: resuming": "resumed"}
 
 
-@dataclass(frozen=True)
+@frozen
 class LogLine:
     host: str
     rank: str

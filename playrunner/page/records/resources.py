@@ -4,14 +4,15 @@ and `audit` joined by the names that a service gives its resources."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from playrunner.frozen import frozen
 
 OF_NO_ROLE = "made by services, or of no role"
 _ABSENT = ("absent", "foreign")
 
 
-@dataclass(frozen=True)
+@frozen
 class ResourceRow:
     state: str
     thing: str
@@ -24,7 +25,7 @@ class ResourceRow:
         return self.state not in _ABSENT
 
 
-@dataclass(frozen=True)
+@frozen
 class RoleGroup:
     role: str
     rows: list[ResourceRow]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from playrunner.frozen import frozen
 from playrunner.page.records.run_steps import BAD, StepResult
 
 SLOWER_SECONDS, SLOWER_SHARE = 0.5, 1.5
 
 
-@dataclass(frozen=True)
+@frozen
 class Difference:
     host: str
     step: str
@@ -32,7 +32,7 @@ class Difference:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class Comparison:
     differences: list[Difference]
     same: int

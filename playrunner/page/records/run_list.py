@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput
+from playrunner.frozen import frozen
 from playrunner.record.ledger import state_directory
 from playrunner.record.past_runs import RunRecord, Unreadable, run_record
 
 STATES = ("failed", "running", "changed", "ok", "cut short")
 
 
-@dataclass(frozen=True)
+@frozen
 class RunRow:
     """A run as the list shows it."""
 

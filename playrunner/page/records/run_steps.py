@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.page.records.host_log import blocks
 from playrunner.record.past_runs import Unreadable, events
 
@@ -37,7 +38,7 @@ class StepResult:
         return max(0.0, self.ended - self.sent - self.seconds)
 
 
-@dataclass(frozen=True)
+@frozen
 class Steps:
     """All of a run's results."""
 

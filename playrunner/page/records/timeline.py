@@ -4,8 +4,8 @@ time."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from playrunner.frozen import frozen
 from playrunner.page.records.run_steps import BAD, ORDER, StepResult, Steps
 
 WIDTH = 1000.0
@@ -14,7 +14,7 @@ LEAST = 1.0  # narrower bars of a lane are drawn as one
 SLOW_SHARE = 0.1  # of the whole run: such a step is marked as slow
 
 
-@dataclass(frozen=True)
+@frozen
 class Bar:
     """A step, or several short ones in a row."""
 
@@ -27,7 +27,7 @@ class Bar:
     slow: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Lane:
     host: str
     bars: tuple[Bar, ...]

@@ -6,11 +6,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput
+from playrunner.frozen import frozen
 from playrunner.page.records.curves import spark
 from playrunner.page.records.metrics_file import MetricsFile
 from playrunner.page.records.rank_log import last_state
@@ -23,7 +24,7 @@ KEPT_POINTS = 300_000  # of all runs together, in memory
 FRESH_SECONDS = 20.0  # a record that was written to so lately belongs to a run that goes on
 
 
-@dataclass(frozen=True)
+@frozen
 class Figures:
     """What a list shows of a run's metrics."""
 
@@ -32,7 +33,7 @@ class Figures:
     spark: str
 
 
-@dataclass(frozen=True)
+@frozen
 class TrainingRun:
     """One run."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from pathlib import PurePosixPath
 from typing import Any
 
 from playrunner.errors import BadInput, Place
+from playrunner.frozen import frozen
 from playrunner.project import find
 from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import Located, read_yaml
@@ -20,7 +21,7 @@ _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
-@dataclass(frozen=True)
+@frozen
 class DataSet:
     """One data set, as it is declared."""
 

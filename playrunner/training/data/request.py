@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from playrunner.errors import BadInput
+from playrunner.frozen import frozen
 from playrunner.training.data.declared import (
     DataSet,
     check_folder,
@@ -25,7 +26,7 @@ PIPE = "pipe:"  # how the trainer calls a folder that is sent to it
 STDIN, ENVIRONMENT = "stdin:", "env:TRAINER_SOURCE"  # where it reads an address that is a secret
 
 
-@dataclass(frozen=True)
+@frozen
 class StageRequest:
     """What is to be where, and how it is known to be all there."""
 

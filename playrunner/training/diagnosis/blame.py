@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from playrunner.frozen import frozen
 
 SOFTWARE, CONFIGURATION, DATA, CAPACITY = "software", "configuration", "data", "capacity"
 NETWORK, DEVICE, NODE, UNKNOWN = "network", "device", "node", "unknown"
@@ -85,7 +86,7 @@ _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 _TEXT = re.compile(r"^(?:\[[^\]]*\]:?\s*)+|0x[0-9a-f]+|\d+")
 
 
-@dataclass(frozen=True)
+@frozen
 class End:
     """How a process ended on a node; `lines` are its last ones."""
 
@@ -102,7 +103,7 @@ class End:
         return f"{self.reason or 'Error'} (exit code {self.code})"
 
 
-@dataclass(frozen=True)
+@frozen
 class Finding:
     """The kind of fault, and the words that tell it."""
 
@@ -110,7 +111,7 @@ class Finding:
     sign: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Suspect:
     """A node with a fault of its own, and what speaks for and against it."""
 

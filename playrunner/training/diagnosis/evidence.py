@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.project import program
 
 _RANKED = re.compile(r"\[(\d+)(?:-\d+)?\] ")
 COMPUTES = 0.05  # cores: a process below this over a second only waits
 
 
-@dataclass(frozen=True)
+@frozen
 class Cause:
     """What may be behind it, how sure that is (0 to 100), what speaks for it and against it, and
     what to do next."""
@@ -28,7 +29,7 @@ class Cause:
     against: tuple[str, ...] = ()  # what speaks against it
 
 
-@dataclass(frozen=True)
+@frozen
 class Rank:
     """A process that trains, as its node sees it."""
 
@@ -80,7 +81,7 @@ class Rank:
         return self.process.get("stack") or ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Facts:
     """What is known of a run at one moment. Nothing here was guessed."""
 

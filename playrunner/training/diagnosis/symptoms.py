@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from playrunner.frozen import frozen
 from playrunner.project import program
 from playrunner.training.diagnosis.evidence import Cause, Facts, listed, quoted
 
@@ -13,7 +13,7 @@ _MOST_LINES = 3
 _NOT_SURE = 40  # a run that goes on has survived what it complained of, so far
 
 
-@dataclass(frozen=True)
+@frozen
 class Symptom:
     """A pattern of output. Title and remedy may name {host}, {name}, {resume},
     {smaller_batch}, {python}, {root}, {logs} and its groups."""

@@ -4,14 +4,14 @@ versions on it."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from playrunner.cloud.instance_types import Instance, instance
+from playrunner.frozen import frozen
 
 __all__ = ["Instance", "MachineFacts", "instance", "older", "version"]
 
 
-@dataclass(frozen=True)
+@frozen
 class MachineFacts:
     """What is known of the nodes; what is not known is left at its default, and nothing is decided
     from it."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from playrunner.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Variable:
     """A variable of a launched process, why it has its value, and who asked for it."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from playrunner.frozen import frozen
 from playrunner.options import Options
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from playrunner.training.screen.watch_page import Snapshot
 
 
-@dataclass(frozen=True)
+@frozen
 class ClusterBackend:
     options: Options
     launcher: str

@@ -3,11 +3,12 @@ address rank 0 was given."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput, PlayrunnerError
+from playrunner.frozen import frozen
 from playrunner.hostside.module import Failed
 from playrunner.kube.client.errors import KubeError
 from playrunner.kube.client.resource import Resource
@@ -30,7 +31,7 @@ UNHEALTHY = 6
 _NO_NAME = "kubectl get endpoints; kubectl get pods -n kube-system -l k8s-app=kube-dns"
 
 
-@dataclass(frozen=True)
+@frozen
 class Check:
     """One thing asked in one pod."""
 

@@ -7,11 +7,11 @@ import ast
 import importlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import playrunner
+from playrunner.frozen import frozen
 from playrunner.kube.client.resource import Resource, group_of
 from playrunner.project import folders
 from playrunner.training.kube.launchers import KINDS
@@ -72,7 +72,7 @@ _CLUSTER_WIDE = {
 _PLURALS = {"StorageClass": "storageclasses", "PriorityClass": "priorityclasses"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Right:
     group: str
     resource: str  # with its subresource: pods/log

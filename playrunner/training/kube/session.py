@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from playrunner.errors import BadInput
+from playrunner.frozen import frozen
 from playrunner.inventory.inventory import Inventory
 from playrunner.kube.client.client import Cluster, Kube
 from playrunner.kube.client.config import open_transport, settings_of
@@ -20,7 +21,7 @@ PORT = 29500  # where torch's processes meet unless told otherwise
 ETCD = "etcd-service:2379"
 
 
-@dataclass(frozen=True)
+@frozen
 class ClusterSettings:
     """The inventory's train_ settings; empty where it has none."""
 
@@ -65,7 +66,7 @@ class ClusterSettings:
         return self.mount if self.claim else "/tmp/playrunner"
 
 
-@dataclass(frozen=True)
+@frozen
 class ClusterSession:
     """An inventory and its cluster."""
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import trainer
 from playrunner.errors import StepFailed
+from playrunner.frozen import frozen
 from playrunner.text.documents import json_object
 
 RESULT = "result "
 
 
-@dataclass(frozen=True)
+@frozen
 class Program:
     module: str
     title: str

@@ -3,14 +3,13 @@ figures others have."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from playrunner.frozen import frozen
 from playrunner.training.environment.machine_facts import instance
 from playrunner.training.netcheck.perf_table import Measured
 from playrunner.training.netcheck.references import GOOD_SHARE, comparable, reference
 
 
-@dataclass(frozen=True)
+@frozen
 class ExpectedBandwidth:
     """What is known of the machines; what is not is not judged."""
 
@@ -20,7 +19,7 @@ class ExpectedBandwidth:
     over_nccl: bool = True  # NCCL tells of its provider; gloo has none
 
 
-@dataclass(frozen=True)
+@frozen
 class Judgement:
     ok: bool
     lines: tuple[str, ...]

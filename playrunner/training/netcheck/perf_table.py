@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from playrunner.frozen import frozen
 
 _PREFIX = re.compile(r"^\[\d+,\d+\]<std(?:out|err|diag)>:\s?")  # mpirun's --tag-output
 # size, elements, type, reduction, root; then twice (out of place, in place): time in us, algbw,
@@ -25,7 +27,7 @@ _CARDS = re.compile(r"NET/OFI .*\(found (\d+) nics?\)", re.IGNORECASE)
 _OTHER_NET = re.compile(r"NET/(Socket|IB)\s*:\s*Using", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
+@frozen
 class Row:
     """One size, by the better of its two ways (out of place, in place)."""
 
@@ -35,7 +37,7 @@ class Row:
     wrong: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Measured:
     """A whole run of it."""
 

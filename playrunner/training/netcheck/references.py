@@ -4,14 +4,14 @@ with."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from playrunner.frozen import frozen
 from playrunner.training.netcheck.perf_table import Row
 
 GOOD_SHARE = 0.8  # of a reference; runs of the same machines differ by some percent
 
 
-@dataclass(frozen=True)
+@frozen
 class Reference:
     """Two machines of the kind, all their cards at work."""
 

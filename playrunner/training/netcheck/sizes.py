@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from playrunner.frozen import frozen
 
 # Over gloo a few sizes tell a good network from a bad one; more would only take time.
 GLOO_END, NCCL_END = "16M", "16G"
@@ -14,7 +14,7 @@ DEFAULT_PROFILE = "gpt2-micro-smoke"  # only its processes per node and its devi
 NCCL_TESTS = "/opt/nccl-tests/build/all_reduce_perf"  # where the image has it
 
 
-@dataclass(frozen=True)
+@frozen
 class Sizes:
     begin: str = "8"
     end: str = ""  # nothing: what suits the devices

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from playrunner.frozen import frozen
 
 OK: Literal["ok"] = "ok"
 PROBLEM: Literal["problem"] = "problem"
 UNKNOWN: Literal["unknown"] = "unknown"
 
 
-@dataclass(frozen=True)
+@frozen
 class Finding:
     topic: str  # sizes, batch, schedule, data, precision, machines, memory
     verdict: Literal["ok", "problem", "unknown"]

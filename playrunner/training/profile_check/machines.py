@@ -4,11 +4,11 @@ reached."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from playrunner.cloud.instance_memory import InstanceMemory, instance_memory
 from playrunner.cloud.instance_types import GPU, NEURON, instance
+from playrunner.frozen import frozen
 from playrunner.inventory.patterns import select
 from playrunner.options import Options
 from playrunner.training.inventory_scope import scope_of, value_of
@@ -18,7 +18,7 @@ from playrunner.variables.scope import Scope
 from trainer.config import Profile
 
 
-@dataclass(frozen=True)
+@frozen
 class Group:
     """Machines of one kind."""
 
@@ -27,7 +27,7 @@ class Group:
     most: int | None  # of them; None: the inventory does not say
 
 
-@dataclass(frozen=True)
+@frozen
 class Machines:
     """Those that a profile would run on."""
 

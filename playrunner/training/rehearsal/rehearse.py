@@ -6,11 +6,11 @@ import json
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 from playrunner.errors import BadInput, HostUnreachable
+from playrunner.frozen import frozen
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.project import install_extra, program
@@ -27,7 +27,7 @@ _OWN = ("aws_region", "cluster_name")  # which the sandbox's inventory has, too
 _EXTRAS = {"moto": "sandbox"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Done:
     stage: Stage
     code: int

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.training.rehearsal.stories import Story
 
 
-@dataclass(frozen=True)
+@frozen
 class Stage:
     """One command, and what it must show beside exit code 0."""
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from playrunner.errors import BadInput
+from playrunner.frozen import frozen
 from playrunner.text.did_you_mean import did_you_mean
 
 
-@dataclass(frozen=True)
+@frozen
 class Story:
     """One guide, as it is rehearsed."""
 

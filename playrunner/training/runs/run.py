@@ -3,13 +3,14 @@ pods."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.training.runs.states import overall
 
 
-@dataclass(frozen=True)
+@frozen
 class Run:
     """One run, seen from all nodes that have a part in it."""
 

@@ -8,9 +8,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.project import program
@@ -25,7 +26,7 @@ KEY_SECONDS = 0.1
 AROUND = 18  # lines of a page beside the table's rows: its heading, the curve, the clock
 
 
-@dataclass(frozen=True)
+@frozen
 class Snapshot:
     """All runs at one moment."""
 

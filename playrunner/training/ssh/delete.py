@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
-from dataclasses import dataclass
 
 from playrunner.errors import BadInput
+from playrunner.frozen import frozen
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.project import program
@@ -37,7 +37,7 @@ def delete(options: Options, name: str) -> int:
     return _say(options, name, folders.bytes, changed=True)
 
 
-@dataclass(frozen=True)
+@frozen
 class Folders:
     """A run's folders, by a host that has each, and their size."""
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
 
 from playrunner.errors import BadInput
+from playrunner.frozen import frozen
 from playrunner.training.request import check_bounds
 from playrunner.training.ssh.launchers import LAUNCHERS
 from trainer import errors as trainer_errors
@@ -25,7 +26,7 @@ JOIN_SECONDS = 90.0  # for all nodes to have started
 GRACE_BEYOND_SAVING = 5.0  # what a process gets after its own checkpoint.grace_seconds
 
 
-@dataclass(frozen=True)
+@frozen
 class NodeSlot:
     """One node's part in a job."""
 
@@ -37,7 +38,7 @@ class NodeSlot:
     first_rank: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Job:
     name: str
     run_id: str

@@ -3,10 +3,11 @@ memory of a device."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from playrunner.errors import StepFailed
+from playrunner.frozen import frozen
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.playbook.playbook import role_play
@@ -22,7 +23,7 @@ from playrunner.training.ssh.run_view import find_run
 RELEASE_SECONDS = 10.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Holder:
     """A process that holds memory of a device."""
 

@@ -4,14 +4,15 @@ them."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from playrunner.cloud import prices
 from playrunner.cloud.costs import PlanItem
+from playrunner.frozen import frozen
 from playrunner.modules.aws._preflight.planned import Lustre, Machines, Network, PlannedResources
 
 
-@dataclass(frozen=True)
+@frozen
 class Knowledge:
     """What is known beside the table: prices given by the user, spot prices of today, and a
     version's support."""

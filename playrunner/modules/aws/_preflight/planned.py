@@ -4,11 +4,12 @@ systems."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from playrunner.frozen import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class Cluster:
     """A Kubernetes control plane that is to be there."""
 
@@ -17,7 +18,7 @@ class Cluster:
     open_to: tuple[str, ...] = ()  # from where its API can be reached from outside its network
 
 
-@dataclass(frozen=True)
+@frozen
 class Machines:
     """Machines of one kind: a node group's, or one that stands alone."""
 
@@ -37,7 +38,7 @@ class Machines:
         return self.types[0]
 
 
-@dataclass(frozen=True)
+@frozen
 class Network:
     """A network to make (no id), or one that is there."""
 
@@ -51,7 +52,7 @@ class Network:
         return not self.vpc_id
 
 
-@dataclass(frozen=True)
+@frozen
 class Lustre:
     name: str
     deployment: str
@@ -59,7 +60,7 @@ class Lustre:
     capacity_gib: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Stored:
     """Something that costs what is put into it."""
 
@@ -69,7 +70,7 @@ class Stored:
     gib_month: float
 
 
-@dataclass(frozen=True)
+@frozen
 class PlannedResources:
     """All of a plan."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from playrunner.cloud.preflight_findings import Finding, problem, unknown
 from playrunner.cloud.resource import Refused, Unanswered
+from playrunner.frozen import frozen
 from playrunner.modules.aws._preflight.planned import Machines, PlannedResources
 from playrunner.modules.aws._preflight.seen import ObservedAccount, types_of
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _OPEN = ("PENDING", "CASE_OPENED")
 
 
-@dataclass(frozen=True)
+@frozen
 class Family:
     """Instance types that share a quota."""
 
@@ -58,7 +58,7 @@ def family_of(instance_type: str) -> Family | None:
     return STANDARD if letters in _STANDARD_LETTERS else None
 
 
-@dataclass(frozen=True)
+@frozen
 class Demand:
     """Machines still to be started that count against one quota."""
 

@@ -4,11 +4,11 @@ room for a second cluster."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from playrunner.aws.tags import mine, plain
 from playrunner.cloud.preflight_findings import Finding, answers
+from playrunner.frozen import frozen
 from playrunner.modules.aws._preflight.planned import Machines, PlannedResources
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ RUNNING: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class ObservedAccount:
     """The account as it is; None where AWS does not let us look."""
 

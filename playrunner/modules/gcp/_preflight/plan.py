@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from playrunner.cloud import prices
 from playrunner.cloud.costs import PlanItem
+from playrunner.frozen import frozen
 from playrunner.modules.gcp._pool import Pool
 
 _STORED = {
@@ -17,7 +17,7 @@ _STORED = {
 _IN_A_REGION = 3  # the zones that a cluster of a region has
 
 
-@dataclass(frozen=True)
+@frozen
 class Disk:
     """A disk that stands alone."""
 
@@ -27,7 +27,7 @@ class Disk:
     role: str = "nfs"
 
 
-@dataclass(frozen=True)
+@frozen
 class PlannedCluster:
     """All of a plan."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import calendar
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.kube.client.optional import if_allowed
 from playrunner.kube.client.resource import Resource
 from playrunner.kube.watch.explain import EVENTS
@@ -27,7 +28,7 @@ POD_GROUPS = Resource("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", 
 Thing = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Facts:
     run: ClusterRun
     now: float

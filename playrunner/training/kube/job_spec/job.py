@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.training.environment.variable import Variable
 from playrunner.training.kube.session import ClusterSettings
 from trainer.config import Profile
@@ -14,7 +15,7 @@ from trainer.config import Profile
 GRACE_BEYOND_SAVING = 15.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Share:
     """What one pod gets of its node."""
 
@@ -33,7 +34,7 @@ class Share:
     notes: tuple[str, ...] = ()  # what the user should know of it
 
 
-@dataclass(frozen=True)
+@frozen
 class ClusterJob:
     name: str
     run_id: str

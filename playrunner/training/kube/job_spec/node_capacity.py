@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.kube.client.client import Kube
 from playrunner.kube.client.optional import if_allowed
 from playrunner.kube.client.resource import Resource
@@ -30,7 +31,7 @@ _UNITS = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class NodeCapacity:
     """One node."""
 

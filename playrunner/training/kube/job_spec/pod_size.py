@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from playrunner.errors import BadInput
+from playrunner.frozen import frozen
 from playrunner.training.kube.job_spec.node_capacity import NodeCapacity, amount
 from playrunner.training.kube.session import ClusterSettings
 from trainer.config import Profile
@@ -20,7 +20,7 @@ _PARAMETER_BYTES = 16  # weights, gradients and two moments, in fp32
 _LIMIT = 4  # times the estimate that a pod on CPUs is limited to
 
 
-@dataclass(frozen=True)
+@frozen
 class PodSize:
     """As Kubernetes writes them."""
 

@@ -4,8 +4,8 @@ does not fit is refused here."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
+from playrunner.frozen import frozen
 from playrunner.project import program
 from playrunner.training.environment.machine_facts import instance
 from playrunner.training.kube.job_spec.job import Share
@@ -31,7 +31,7 @@ PASSED_TAINTS = {"cuda": ("nvidia.com/gpu",), "neuron": ("aws.amazon.com/neuron"
 _CORES_PER_DEVICE = {"trn2": 4, "trn2u": 4}  # Neuron cores that train, of one device; 2 elsewhere
 
 
-@dataclass(frozen=True)
+@frozen
 class RequestedNodes:
     """What is asked of the cluster."""
 

@@ -4,15 +4,15 @@ reads."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.training.kube.job_spec.job import ClusterJob
 
 Thing = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Status:
     """A job in one word, with its own word for it and the reason it gives."""
 
@@ -21,7 +21,7 @@ class Status:
     reason: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Kind:
     name: str
     resource: tuple[str, str]  # apiVersion and kind

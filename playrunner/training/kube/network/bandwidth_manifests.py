@@ -4,9 +4,10 @@ under torchrun (PyTorchJob)."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.training.netcheck.sizes import NCCL_TESTS
 
 CONTAINER = "pytorch"  # the name that the training operator insists on
@@ -17,7 +18,7 @@ HUGE_PAGES, MEMORY = (
 )  # what libfabric takes for its buffers with all cards at work
 
 
-@dataclass(frozen=True)
+@frozen
 class Bench:
     """What is measured where."""
 

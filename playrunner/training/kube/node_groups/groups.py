@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.project import program
 from playrunner.training.kube.job_spec.node_capacity import NodeCapacity
 from playrunner.training.kube.session import ClusterSession
@@ -22,7 +23,7 @@ _FROM_EFFECT = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Group:
     """An EKS managed node group, or a GKE node pool."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from playrunner.errors import BadInput, HostUnreachable, StepFailed
+from playrunner.frozen import frozen
 from playrunner.hostside.module import Failed
 from playrunner.options import Options
 from playrunner.playbook.playbook import role_play
@@ -26,7 +27,7 @@ JOIN_SECONDS = 900.0
 LOOK_SECONDS = 1.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Growth:
     """What is to be done before the pods come."""
 

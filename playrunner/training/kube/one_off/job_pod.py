@@ -4,9 +4,10 @@ opened for the images' user first."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.kube.client.client import Kube
 from playrunner.kube.client.errors import KubeError
 from playrunner.kube.watch.explain import PODS
@@ -25,7 +26,7 @@ _NOTES = "/playrunner-notes"
 OPENED = f"{_NOTES}/opened"  # which folders of the claim were changed
 
 
-@dataclass(frozen=True)
+@frozen
 class OneOffJob:
     id: str  # the same for the same work, so that it is found again
     title: str

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from playrunner.frozen import frozen
 
 _MET = re.compile(r"Rendezvous complete for workers")
 _WORD = re.compile(
@@ -14,7 +15,7 @@ _WORD = re.compile(
 _RANKED = re.compile(r"^\[(\d+)\] ")
 
 
-@dataclass(frozen=True)
+@frozen
 class Rendezvous:
     """What an agent said when the pods last met."""
 

@@ -4,11 +4,12 @@ checkpoint."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from playrunner.frozen import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class Setback:
     reached: int  # the last step before it
     resumed: int  # the first step after it

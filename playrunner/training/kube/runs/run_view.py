@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.kube.client.client import Kube
 from playrunner.kube.client.optional import if_allowed
 from playrunner.kube.client.resource import Resource
@@ -37,7 +38,7 @@ _SUMMARY: Shape = {
 Thing = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class ClusterRun:
     """One run: its job as it is now, or what is recorded of one whose job is gone."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from playrunner.frozen import frozen
 
 if TYPE_CHECKING:
     from playrunner.training.ssh.job import Job, NodeSlot
@@ -14,7 +15,7 @@ Command = dict[str, Any]  # argv, environment, label: whose lines its output is
 RANK_PREFIX = "[${rank}] "
 
 
-@dataclass(frozen=True)
+@frozen
 class SshLauncher:
     name: str
     # (job, node, the trainer's arguments, the environment of all processes) -> its commands there

@@ -4,8 +4,8 @@ again without a bad node."""
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
+from playrunner.frozen import frozen
 from playrunner.options import Options
 from playrunner.ssh.fleet import Fleet
 from playrunner.training.environment.variable import Variable
@@ -28,7 +28,7 @@ from trainer.netcheck.verdict import Verdict
 COMMAND = "nccl-image.bench"
 
 
-@dataclass(frozen=True)
+@frozen
 class _Outcome:
     """One measurement; where it is not what it should be, what the search for a bad node found."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.options import Options
 from playrunner.ssh.fleet import Fleet
 from playrunner.training.request import Request, read_request
@@ -24,7 +25,7 @@ KEPT = 2  # checkpoints
 HUB, HUB_SECONDS = "https://huggingface.co", 5.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Replacement:
     settings: tuple[str, ...]  # as after --set
     text: str

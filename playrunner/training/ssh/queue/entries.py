@@ -7,11 +7,12 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput
+from playrunner.frozen import frozen
 from playrunner.options import Options
 from playrunner.record.ledger import recording_in, state_directory
 from playrunner.record.processes import is_running, machine
@@ -26,7 +27,7 @@ _SUFFIX = ".json"
 _NOT_KEPT = ("become_password",)
 
 
-@dataclass(frozen=True)
+@frozen
 class Owner:
     """The process that waits, as it can be told from later ones of its number."""
 
@@ -43,7 +44,7 @@ class Owner:
         return self.machine != machine() or not is_running(self.pid, self.started)
 
 
-@dataclass(frozen=True)
+@frozen
 class Entry:
     name: str  # the run's
     priority: int

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any
 
+from playrunner.frozen import frozen
 from playrunner.options import Options
 from playrunner.ssh.fleet import Fleet
 from playrunner.training.request import Request, read_request
@@ -13,7 +13,7 @@ from playrunner.training.runs.record import Record
 from playrunner.training.ssh.nodes.hosts import python_of, root_of, usable_hosts
 
 
-@dataclass(frozen=True)
+@frozen
 class FreeNodes:
     hosts: list[str]  # those of an earlier launch of the run first: they have its checkpoints
     why_not: dict[str, str]  # the other nodes, each with what keeps it
