@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import os
 import tarfile
 from pathlib import Path
 
@@ -16,14 +17,8 @@ from playrunner.text import atomic_write
 
 def code_archive() -> tuple[str, Path]:
     """The hash of the trainer's files, and an archive of them on this machine."""
-    root = Path(trainer.__file__).parent
-    files = sorted(
-        path
-        for path in root.rglob("*")
-        if path.suffix in (".py", ".yaml") and "__pycache__" not in path.parts
-    )
     digest = hashlib.sha256()
-    sources = {str(path.relative_to(root.parent)): path.read_bytes() for path in files}
+    sources = _sources(os.path.dirname(trainer.__file__))
     # For scripts of the user's own, apart from the trainer: they may have a package of its name
     sources["helper/playrunner/__init__.py"] = b""
     sources["helper/playrunner/metrics.py"] = Path(metrics.__file__).read_bytes()
@@ -36,6 +31,20 @@ def code_archive() -> tuple[str, Path]:
         archive.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         atomic_write.write_bytes(archive, _packed(sources))
     return name, archive
+
+
+def _sources(package: str) -> dict[str, bytes]:
+    """The package's files by their paths. Every launch reads them, and pathlib would take thrice
+    the time."""
+    found, above = {}, len(os.path.dirname(package)) + 1
+    for folder, folders, names in os.walk(package):
+        folders[:] = [each for each in folders if each != "__pycache__"]
+        for name in names:
+            if name.endswith((".py", ".yaml")):
+                path = os.path.join(folder, name)
+                with open(path, "rb", buffering=0) as file:
+                    found[path[above:]] = file.read()
+    return dict(sorted(found.items()))
 
 
 def _packed(sources: dict[str, bytes]) -> bytes:
