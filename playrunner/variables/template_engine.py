@@ -159,9 +159,13 @@ class TemplateEngine:
         if text.startswith(HEADER):
             header, _, text = text.partition("\n")
             options = {**options, **header_settings(header, name)}
-        environment = self._file_environment(options, name).with_loader(ScopeLoader(scope, folders))
+        environment = self._file_environment(options, name)
         try:
-            value = plain(native(environment.from_text(text, name).run(scope)))
+            template = environment.from_text(text, name)
+            if template.needs_loader:
+                loader = ScopeLoader(scope, folders)
+                template = environment.with_loader(loader).from_text(text, name)
+            value = plain(native(template.run(scope)))
         except PlayrunnerError:
             raise
         except RecursionError:

@@ -167,7 +167,9 @@ class PlayEnvironment(jinja2.Environment):
         self.filters: dict[str, Any] = PluginFunctions("filter", filters, guard)
         self.tests: dict[str, Any] = PluginFunctions("test", tests, guard)
         self._lexer: Lexer = _LiteralBackslashes(self)
-        self._codes: dict[tuple[str, str | None], CodeType] = {}
+        # Of template files, by text and name: their code, and whether they use other templates
+        self._codes: dict[tuple[str, str | None], tuple[CodeType, bool]] = {}
+        self._made: dict[tuple[str, str | None], ScopeTemplate] = {}
 
     @property
     def lexer(self) -> Lexer:
@@ -206,29 +208,37 @@ class PlayEnvironment(jinja2.Environment):
 
     def make(self, tree: nodes.Template) -> ScopeTemplate:
         """A template from its syntax tree."""
-        template = self._from_code(self.compile(tree))
-        template.needs_loader = _uses_other_templates(tree)
-        return template
+        return self._from_code(self.compile(tree), _uses_other_templates(tree))
 
     def from_text(self, text: str, name: str | None) -> ScopeTemplate:
-        """A template file; its code is kept, since each host renders it again."""
-        code = self._codes.get((text, name))
-        if code is None:
-            code = self._codes[text, name] = self.compile(text, name, name)
-        return self._from_code(code)
+        """A template file; it is kept, since each host renders it again."""
+        key = text, name
+        template = self._made.get(key)
+        if template is None:
+            if key not in self._codes:
+                tree = self.parse(text, name, name)
+                self._codes[key] = self.compile(tree, name, name), _uses_other_templates(tree)
+            template = self._made[key] = self._from_code(*self._codes[key])
+        return template
 
     def for_files(self, options: Mapping[str, Any]) -> PlayEnvironment:
         """The environment of template files, where a backslash escapes as in jinja, and delimiters
         may differ."""
         environment: Any = self.overlay(**options)
-        environment._lexer, environment._codes = Lexer(environment), {}
+        environment._lexer = Lexer(environment)
+        environment._codes, environment._made = {}, {}
         return environment  # type: ignore[no-any-return]
 
     def with_loader(self, loader: jinja2.BaseLoader) -> PlayEnvironment:
-        return self.overlay(loader=loader)
+        """For the templates that one scope sees: their code is shared."""
+        environment: Any = self.overlay(loader=loader)
+        environment._made = {}
+        return environment  # type: ignore[no-any-return]
 
-    def _from_code(self, code: CodeType) -> ScopeTemplate:
-        return ScopeTemplate.from_code(self, code, {}, None)  # type: ignore[return-value]
+    def _from_code(self, code: CodeType, needs_loader: bool) -> ScopeTemplate:
+        template: Any = ScopeTemplate.from_code(self, code, {}, None)
+        template.needs_loader = needs_loader
+        return template  # type: ignore[no-any-return]
 
 
 class ScopeLoader(jinja2.BaseLoader):
