@@ -27,7 +27,7 @@ class AdhocReport(AnsibleReport):
 
     def play_starts(self, play: Play, hosts: list[str]) -> None:
         self.flush()
-        self._order = {host: number for number, host in enumerate(hosts)}
+        self._held.play_starts(hosts)
 
     def finish(self, recap: Recap, run_id: str, folder: str, exit_code: int) -> None:
         self.flush()

@@ -53,7 +53,7 @@ class AnsibleReport(Report):
     def play_starts(self, play: Play, hosts: list[str]) -> None:
         self.flush()
         self._banner = None
-        self._order = {host: number for number, host in enumerate(hosts)}
+        self._held.play_starts(hosts)
         if self._playbooks and play is self._playbooks[0][1][0]:
             self._print_playbook(*self._playbooks.pop(0))
         self._print_banner(f"PLAY [{play.name}]")
@@ -61,9 +61,7 @@ class AnsibleReport(Report):
             self.terminal.line(Painted("skipping: no hosts matched", "skipped"))
 
     def add_meta(self, result: Result) -> None:
-        with self._lock:
-            order = self._order.get(result.host, 0)
-            self._held.append(((result.play, result.position, order, len(self.results)), result))
+        self._held.add(result)
 
     def output(self, host: str, text: str) -> None:
         """Ansible shows nothing of a step that is still running."""

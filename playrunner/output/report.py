@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from playrunner.errors import Place
@@ -14,6 +13,7 @@ from playrunner.model import Play
 from playrunner.options import Options
 from playrunner.output import questions
 from playrunner.output.activity import Activity
+from playrunner.output.held_back import HeldBack
 from playrunner.output.json_output import result_data, shown_values
 from playrunner.output.terminal import Painted, Terminal
 from playrunner.output.warned import Warned
@@ -21,7 +21,6 @@ from playrunner.results import COUNTS, NOWHERE, Item, Recap, Result
 from playrunner.text.diffs import diff_lines
 from playrunner.text.streams import as_json, in_one_line
 
-HOLD_SECONDS = 0.3  # results wait this long for those that come before them in the playbook
 STILL_SECONDS = 30.0  # without a screen, a long step is reported this often
 SHOWN_LINES = 12  # of a failed command's output; the rest is in the run's folder
 MESSAGE_MODULES = ("play.debug",)
@@ -37,11 +36,8 @@ class Report:
         self.silent = options.json or options.quiet
         self.terminal = terminal or Terminal(sys.stderr if self.silent else sys.stdout)
         self.results: list[Result] = []
-        self._lock = threading.Lock()
-        self._held: list[tuple[Any, Result | Warned]] = []
+        self._held = HeldBack()
         self._warned: set[tuple[str, Place]] = set()
-        self._order: dict[str, int] = {}
-        self._oldest = 0.0
         self._activity = Activity()
         self._still_printed_at = time.monotonic()
         self._started = time.monotonic()
@@ -49,7 +45,7 @@ class Report:
     # Called by a run.
 
     def play_starts(self, play: Play, hosts: list[str]) -> None:
-        self._order = {host: number for number, host in enumerate(hosts)}
+        self._held.play_starts(hosts)
         if not self.silent:
             count = f"{len(hosts)} host{'' if len(hosts) == 1 else 's'}"
             self.terminal.line(Painted(f"PLAY {play.name}", "bold"), f" ({count})")
@@ -68,23 +64,15 @@ class Report:
 
     def add_result(self, result: Result) -> None:
         self._activity.finished(result)
-        with self._lock:
-            self.results.append(result)
-            if not self._held:
-                self._oldest = time.monotonic()
-            order = self._order.get(result.host, 0)
-            key = (result.play, result.position, order, len(self.results))
-            self._held.append((key, result))
+        self.results.append(result)
+        self._held.add(result)
 
     def add_meta(self, result: Result) -> None:
         """A step of the run itself, which is no result."""
 
     def add_warning(self, warned: Warned) -> None:
         """A warning in the place of its step, before the results or with one of them."""
-        with self._lock:
-            order, before = self._order.get(warned.host, 0), () if warned.result else (-1,)
-            key = (warned.play, warned.position, *before, order, len(self.results))
-            self._held.append((key, warned))
+        self._held.add_warning(warned)
 
     def output(self, host: str, text: str) -> None:
         """Lines of a step that is still running."""
@@ -103,8 +91,7 @@ class Report:
 
     def tick(self) -> None:
         now = time.monotonic()
-        if self._held and now - self._oldest > HOLD_SECONDS:
-            self.flush()
+        self._print(self._held.due())
         if self.terminal.is_screen:
             self.terminal.live(self._status(now))
         elif now - self._still_printed_at > STILL_SECONDS and self._activity:
@@ -113,9 +100,10 @@ class Report:
 
     def flush(self) -> None:
         """Print the results held back, in the playbook's order."""
-        with self._lock:
-            held, self._held = sorted(self._held, key=lambda pair: pair[0]), []
-        for _, each in held:
+        self._print(self._held.all())
+
+    def _print(self, held: Iterable[Result | Warned]) -> None:
+        for each in held:
             if isinstance(each, Result):
                 self._print_result(each)
             elif (each.text, each.place) not in self._warned:
@@ -261,10 +249,7 @@ class Report:
             )
 
     def _print_json(self, recap: Recap, run_id: str, exit_code: int) -> None:
-        order = sorted(
-            self.results,
-            key=lambda result: (result.play, result.position, self._order.get(result.host, 0)),
-        )
+        order = sorted(self.results, key=self._held.order)
         document = {
             "run_id": run_id,
             "exit_code": exit_code,

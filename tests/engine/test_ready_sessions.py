@@ -24,7 +24,7 @@ from tests.support.until import until
 
 @pytest.fixture
 def connection(make_nodes: Callable[[int], NodeSet]) -> Iterator[ReadySsh]:
-    opened = ReadySsh(replace(target(make_nodes(1)["node1"]), connect_seconds=1))
+    opened = ReadySsh(replace(target(make_nodes(1)["node1"]), connect_seconds=4))
     yield opened
     opened.close()
 
