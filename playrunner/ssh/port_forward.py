@@ -6,6 +6,7 @@ import errno
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from playrunner.errors import BadInput, PlayrunnerError
 from playrunner.ssh.connection import READ_BYTES, Channel, Connection, Stream
@@ -119,8 +120,7 @@ def _pump(source: Stream, sink: Stream) -> None:
 
 
 def _end(stream: Stream) -> None:
-    try:
+    with suppress(OSError, EOFError):  # already closed by the other end
         stream.shutdown(socket.SHUT_RDWR)
-    except (OSError, EOFError):
-        pass  # already closed by the other end
-    stream.close()
+    with suppress(OSError, EOFError):  # the connection is gone that would tell the other end
+        stream.close()

@@ -14,6 +14,7 @@ from playrunner.ssh.connection import connect
 from playrunner.ssh.port_forward import PortForward
 from playrunner.ssh.targets import Target
 from tests.support.sshd import NodeSet, SshNode
+from tests.support.until import until
 
 
 @pytest.fixture
@@ -120,6 +121,34 @@ def test_a_port_forward_whose_end_is_gone_hangs_up(nodes: NodeSet) -> None:
             socket.create_connection(("127.0.0.1", forward.port), timeout=10) as caller,
         ):
             assert caller.recv(10) == b""
+
+
+def test_a_connection_that_breaks_under_a_forward_hangs_up_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Paramiko tells the other end of a channel's end, and fails where the connection is gone."""
+    failures: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", failures.append)
+    threads = threading.active_count()
+    near, far = socket.socketpair()
+    far.close()
+
+    class Channel:
+        recv, sendall = near.recv, near.sendall
+
+        def shutdown(self, how: int) -> None:
+            raise EOFError
+
+        def close(self) -> None:
+            near.close()
+            raise EOFError
+
+    forward = PortForward(0)
+    forward.serve(Channel)
+    with closing(forward), socket.create_connection(("127.0.0.1", forward.port), 10) as caller:
+        assert caller.recv(10) == b""
+    until(threading.active_count, lambda count: count <= threads, what="the end of its threads")
+    assert not failures
 
 
 def test_a_port_that_is_taken_is_refused_with_the_way_out() -> None:
