@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.launch.namespaces import Field, Machines, machines
 from tests.support.launch.site import PACE
+from tests.support.until import until
 
 ELASTIC = (
     "launch.min_nodes=1",
@@ -133,6 +134,7 @@ def test_a_run_whose_first_node_is_lost_goes_on_with_the_others(
         assert "headless continues on node2" in _stop(field, "headless", running)
     finally:
         cluster.power_on("node1")
+        until(cluster.all["node1"].answers, what="node1 answers")
 
 
 def test_a_detached_run_is_made_whole_again_by_scale(cluster: Machines, field: Field) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.launch.namespaces import Field, Machines, machines
 from tests.support.launch.site import PACE
+from tests.support.until import until
 
 LEASE_SECONDS = 8
 LONG = (
@@ -72,6 +73,7 @@ def test_a_node_without_power_is_seen_and_named_and_the_others_end(
         assert seen.data["silent"] == ["node3"]
     finally:
         cluster.power_on("node3")
+        until(cluster.all["node3"].answers, what="node3 answers")
     assert field.invoke("train.status", "--name", "dark", "--json").data["nodes"]["node3"] == "lost"
 
 
@@ -95,6 +97,7 @@ def test_a_first_node_without_power_is_seen_and_named_and_the_others_end(
         assert "headless failed. node1: has not been heard from for 8 s" in err
     finally:
         cluster.power_on("node1")
+        until(cluster.all["node1"].answers, what="node1 answers")
 
 
 def test_a_cut_link_is_seen_and_the_far_processes_end_by_themselves_and_the_run_resumes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,6 +55,14 @@ class Machine:
     def root(self) -> Path:
         """Its files as it sees them, its own mounts included."""
         return Path(f"/proc/{self.init}/root")
+
+    def answers(self) -> bool:
+        """Whether this machine finds it: one that is back is known as gone for a moment."""
+        try:
+            with socket.create_connection((self.address, 22), timeout=1) as found:
+                return bool(found.recv(4))
+        except OSError:
+            return False
 
     def boot(self, *words: object) -> None:
         """Start its first process, which then waits for its network cards."""
