@@ -119,7 +119,7 @@ def test_a_program_is_not_used_for_another_one(connection: ReadySsh) -> None:
     connection.start_ahead(GREETER, b"you\n")
     (_, started) = connection._programs[0]
     assert connection.started_ahead(Program(GREETER.command, "another name")) is None
-    assert started.session.closed, "it waits for nobody any more"
+    assert started.session.closed, "no command waits for it any more"
 
     connection.start_ahead(GREETER, b"you\n")
     assert connection.started_ahead(Program("true", "")) is None

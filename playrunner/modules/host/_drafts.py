@@ -71,7 +71,7 @@ def delete_left(ctx: HostContext, folder: str) -> None:
 
 
 def delete_unused(path: str) -> None:
-    """Delete a draft that nobody holds a lock on."""
+    """Delete a draft that no process holds a lock on."""
     import fcntl
 
     # NFS gives this lock only to those who may write; a pipe must not be waited for
@@ -79,7 +79,7 @@ def delete_unused(path: str) -> None:
     try:
         fd = os.open(path, flags)
     except OSError:
-        return  # no file, gone meanwhile, or somebody else's
+        return  # no file, gone meanwhile, or another user's
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if stat.S_ISREG(os.fstat(fd).st_mode) and is_at(fd, path):
@@ -161,7 +161,7 @@ def _shared_lock(path: str) -> Optional[int]:
         if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
             os.close(fd)
             return None
-        return fd  # a file system without locks: nobody can take it for one that was left
+        return fd  # a file system without locks: no process takes it for one that was left
     if is_at(fd, path):
         return fd
     os.close(fd)

@@ -205,10 +205,11 @@ class GetUrl(Placed):
             with os.fdopen(draft.fd, "wb") as file:
                 for chunk in answer.chunks():
                     file.write(chunk)
-        except BaseException as error:
+        except OSError as error:
             self._drop(ctx)
-            if isinstance(error, OSError):
-                refuse(error, path)
+            refuse(error, path)
+        except BaseException:
+            self._drop(ctx)
             raise
         sha1 = ctx.memory["sha1"] = sha1_of(chunks_of(draft.path))
         elapsed = int(time.monotonic() - started)

@@ -71,11 +71,12 @@ def test_a_script_like_nanogpt_trains_stops_and_resumes_where_it_was(
     stopped = site.invoke("train.stop", "--name", "nano")
     assert stopped.code == 0, stopped.text
     assert site.processes("nano") == []
-    reached = max(site.losses("nano"))
+    reached, logins = max(site.losses("nano")), site.logins("node2")
     resumed = site.invoke(
         "train.resume", "--name", "nano", "--", "--init_from=resume", f"--max_iters={reached + 4}"
     )
     assert resumed.code == 0, resumed.text
+    assert site.logins("node2") == logins + 1
     losses = site.losses("nano")
     assert set(losses) == set(range(reached + 4))
     assert losses[reached + 3] < losses[0]

@@ -88,7 +88,7 @@ class Stage:
             self.may_go_on.read_text()
 
     def go_on(self) -> None:
-        with suppress(OSError):  # nobody waits any more
+        with suppress(OSError):  # nothing waits any more
             os.close(os.open(self.may_go_on, os.O_WRONLY | os.O_NONBLOCK))
 
     def program(self, name: str, word: str, before: str = "", then: str = "") -> Path:

@@ -81,6 +81,11 @@ class Site:
     def shared(self) -> Path:
         return self.state / "sandbox" / "shared"
 
+    def logins(self, host: str) -> int:
+        """How often the node was logged in to so far."""
+        log = self.state / "sandbox" / "sshd" / host / "log"
+        return log.read_text().count("Accepted publickey")
+
     def folder(self, name: str) -> Path:
         return self.shared / "runs" / name
 
