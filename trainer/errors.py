@@ -27,6 +27,10 @@ class Unhealthy(TrainerError):
     exit_code = 6
 
 
+class NotWritten(TrainerError):
+    """The disk refuses what a run has to write: it is full, over its quota or broken."""
+
+
 class AskedToEnd(TrainerError):
     """SIGTERM without a request to end the run: its state is saved and it can resume."""
 

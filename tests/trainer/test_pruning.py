@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.trainer.launching import launch, start, steps_saved, wait_for_step
+from tests.support.trainer.launching import (
+    kill_after,
+    launch,
+    start,
+    steps_saved,
+    wait_for_step,
+)
 from tests.trainer.test_checkpoint import ALONE, saved, write_two_files
 from trainer.checkpoint.checkpoint import Checkpoints
 from trainer.config import Checkpoint
@@ -139,8 +145,7 @@ def test_a_run_killed_before_its_second_checkpoint_resumes_from_step_0(
     )
     (process,) = start("gpt2-micro-smoke", tmp_path, *settings, "train.steps=4000")
     wait_for_step(tmp_path, 2, process)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    kill_after([process], tmp_path, checkpoint=0)  # which is written while training goes on
     assert steps_saved(tmp_path) == [0]
     ended = launch("gpt2-micro-smoke", tmp_path, *settings, "train.steps=3")
     assert ended.code == 0, ended.text

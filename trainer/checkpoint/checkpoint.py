@@ -27,6 +27,7 @@ from trainer.checkpoint.manifest import (
 from trainer.checkpoint.replicate import replicate
 from trainer.checkpoint.run_folder import Entry, RunFolder, in_order, new_attempt
 from trainer.checkpoint.store_upload import Uploads
+from trainer.checkpoint.write_error import write_error
 from trainer.config import Checkpoint
 from trainer.distributed.process_group import ProcessGroup
 from trainer.errors import BadInput
@@ -134,7 +135,8 @@ class Checkpoints:
                     self._uploads.add(final)
                 self._prune()
         except BaseException as error:  # raised again by the training thread, in wait()
-            self._failure = error
+            self._failure = error  # first: it may not be lost while its cause is looked for
+            self._failure = write_error(error, partial)
 
     def _barrier(self) -> None:
         if self.processes.world_size > 1:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.config import Train
+from trainer.errors import NotWritten
 from trainer.loop.log_styles import line
 from trainer.loop.trackers import Trackers
 from trainer.models import parameter_count
@@ -103,15 +104,21 @@ class Metrics:
         text = json.dumps(clean)
         if self.file.closed:
             return  # the guard's thread may report a little later
-        self.file.write(text + "\n")
-        self.file.flush()
+        try:
+            self.file.write(text + "\n")
+            self.file.flush()
+        except OSError as error:
+            raise NotWritten(f"{self.file.name}: cannot be written: {error.strerror}") from None
         if self.to_log:
             # One write: torchrun's tail may read in between
             print(f"metrics {text}\n", end="", flush=True)
         self.trackers.write(clean)
 
     def close(self, failed: bool = False) -> None:
-        self.file.close()
+        try:
+            self.file.close()
+        except OSError:
+            pass  # of what could not be written before, which was said
         self.trackers.close(failed)
 
     def _mfu(self, seconds: float, device: Any, step: int) -> float | None:

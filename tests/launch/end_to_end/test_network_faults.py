@@ -150,7 +150,7 @@ def test_a_full_disk_is_named_and_earlier_checkpoints_stay_whole(
     out, err = running.communicate(timeout=60)
     assert running.returncode == 100, out + err
     assert re.search(r"full failed\. node[12]: rank [01] ended with code 1", err), err
-    assert "No space left on device" in err
+    assert "No space left on device" in err, err
     field.await_that(lambda: not field.processes("full"), "the end of all processes", seconds=5)
     seen = field.invoke("train.status", "--name", "full", "--json").data["checkpoints"]
     (disk / "ballast").unlink()
