@@ -53,9 +53,10 @@ def test_a_plan_that_can_be_carried_out_has_a_price_and_takes_little_time(stage:
         "stored": [{"name": "files", "what": "efs"}],
     }
     preflight(stage, **wish)  # the first in a process loads boto3 and the pretend AWS its tables
-    started = time.monotonic()
+    before, started = len(stage.aws.calls()), time.process_time()
     run = preflight(stage, **wish)
-    assert time.monotonic() - started < 3
+    # Its time is that of its calls and its own; the machine may be busy with other tests
+    assert len(stage.aws.calls()) - before <= 25 and time.process_time() - started < 1.5
     assert run.code == 0, run.messages
     values = told(run)
     assert {thing["thing"]: thing["hourly"] for thing in values["plan"]} == {
