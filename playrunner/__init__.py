@@ -34,7 +34,7 @@ config      reads the user's ansible.cfg and ANSIBLE_* variables
 text        guarded YAML and JSON readers, safe paths, suggestions for misspelled names
 vault       encrypted values and files: format, passwords, and the texts output has to hide
 errors      named errors, each with its exit code
-frozen      `@frozen`: a dataclass of values that do not change, cheap to define
+frozen      `@frozen` and `@mutable`: dataclasses that are cheap to define
 
 Outside the layers:
 

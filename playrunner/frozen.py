@@ -1,6 +1,6 @@
-"""`@frozen`: a dataclass of values that do not change, cheap to define; the trainer has it, which
+"""`@frozen` and `@mutable`: dataclasses that are cheap to define; the trainer has them, which
 imports nothing of the runner."""
 
-from trainer.frozen import frozen
+from trainer.frozen import frozen, mutable
 
-__all__ = ["frozen"]
+__all__ = ["frozen", "mutable"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from playrunner.errors import Place
-from playrunner.frozen import frozen
+from playrunner.frozen import frozen, mutable
 from playrunner.model import Position
 
 COUNTS = ("ok", "changed", "unreachable", "failed", "skipped", "rescued", "ignored", "unknown")
@@ -65,7 +65,7 @@ class Result:
         return {self.status: self.weight}
 
 
-@dataclass
+@mutable
 class Recap:
     """The counts of each host, and the slowest steps."""
 

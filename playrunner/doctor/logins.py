@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.doctor.finding import Finding
 from playrunner.doctor.purposes import Purposes
 from playrunner.errors import BadInput, HostUnreachable
+from playrunner.frozen import mutable
 from playrunner.project import program
 from playrunner.variables.scope import Scope
 
@@ -24,7 +25,7 @@ ADC = "~/.config/gcloud/application_default_credentials.json"
 Value = Callable[[str], str]
 
 
-@dataclass
+@mutable
 class ClockSkews:
     """By service, how far its clock is from this machine's."""
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from playrunner.errors import BadInput, Place
-from playrunner.frozen import frozen
+from playrunner.frozen import frozen, mutable
 from playrunner.inventory.group_names import given_group_name
 from playrunner.inventory.value import Value, Values
 
 PRIORITY = "ansible_group_priority"
 
 
-@dataclass
+@mutable
 class Group:
     """One group as written: its own hosts and children, and its variables in blocks, later ones
     over earlier."""
@@ -27,7 +27,7 @@ class Group:
     priority: int = 1
 
 
-@dataclass
+@mutable
 class HostEntry:
     """One host as written: the groups that list it, its variables in blocks, and the source that
     named it first."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from playrunner.errors import Place
-from playrunner.frozen import frozen
+from playrunner.frozen import frozen, mutable
 from playrunner.inventory.graph import Graph
 from playrunner.inventory.script_source import add_groups
 from playrunner.plugins.inventory import read_with_plugin
@@ -28,7 +28,7 @@ OWN_PLUGINS = {
 }
 
 
-@dataclass
+@mutable
 class SourceContext:
     """What a plugin may use beside its own file: the folders of the sources read before it, and
     the variables of the command line."""

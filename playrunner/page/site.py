@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from playrunner.frozen import mutable
 from playrunner.options import Options
 from playrunner.page.access import POLICY_WITH_CHARTS, Keys
 from playrunner.page.live import Live
@@ -24,7 +25,7 @@ LOOK_SECONDS = 5.0
 KEPT_RUNS = 4  # of which the steps stay in memory
 
 
-@dataclass
+@mutable
 class Site:
     keys: Keys
     live: Live

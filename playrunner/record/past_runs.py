@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput, Place
-from playrunner.frozen import frozen
+from playrunner.frozen import frozen, mutable
 from playrunner.record.ledger import FORMAT, state_directory
 from playrunner.text.answers import misfit, too_deep
 
@@ -44,7 +44,7 @@ class RunRecord:
     check: bool = False
 
 
-@dataclass
+@mutable
 class Unreadable:
     """What of a record could not be read."""
 

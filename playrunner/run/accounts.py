@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from playrunner.cloud.call_log import CallLog
 from playrunner.errors import Interrupted, LeaseNotHeld, RunRefused
+from playrunner.frozen import mutable
 from playrunner.record.ledger import Ledger
 from playrunner.variables.origins import setting
 from playrunner.variables.scope import Scope
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from playrunner.kube.client.config import KubeSettings
 
 
-@dataclass
+@mutable
 class _HeldLease:
     """A stack's lease in this run."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from playrunner.errors import Interrupted
+from playrunner.frozen import mutable
 from playrunner.model import Position
 
 END: Position = (1 << 30,)
@@ -38,7 +39,7 @@ class HostEnded(Exception):
     """`meta: end_host`: the play ends for this host, without a failure."""
 
 
-@dataclass
+@mutable
 class Outcome:
     """The result of a run_once step, for every other host to use."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from playrunner.errors import NotYet, RunRefused, UndefinedVariable
+from playrunner.frozen import mutable
 from playrunner.hostside.state import Change
 from playrunner.inventory.inventory import Inventory
 from playrunner.run.accounts import CloudAccounts
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass
+@mutable
 class Context:
     """One step on one host, seen from the controller."""
 

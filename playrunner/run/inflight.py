@@ -7,10 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from playrunner.errors import HostUnreachable, Interrupted, PlayrunnerError, StepFailed
+from playrunner.frozen import mutable
 from playrunner.model import Step
 from playrunner.results import CENSORED, HIDDEN, Item, Result, status_of
 from playrunner.ssh.dispatcher import AgentDispatcher, AgentRequest
@@ -42,7 +43,7 @@ def _without_diff(values: Mapping[str, Any]) -> Mapping[str, Any]:
     return values
 
 
-@dataclass
+@mutable
 class LoopItem:
     """One item of a step's loop; a step without a loop has exactly one."""
 
@@ -72,7 +73,7 @@ class LoopItem:
         return self.values
 
 
-@dataclass
+@mutable
 class InFlightStep:
     """A started step."""
 

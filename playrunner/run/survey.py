@@ -7,12 +7,12 @@ the resource it refers to is already deleted, does not prevent finding this one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from playrunner.cloud.resource import DELETING, CloudModule
 from playrunner.errors import NotYet, StepFailed, UndefinedVariable
-from playrunner.frozen import frozen
+from playrunner.frozen import frozen, mutable
 from playrunner.hostside.module import Probe
 from playrunner.hostside.state import State
 from playrunner.model import Step
@@ -65,7 +65,7 @@ class FoundResource:
         )
 
 
-@dataclass
+@mutable
 class Survey:
     """The resources that were found, in the order of the steps, and which step read what."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from playrunner.errors import HostUnreachable, PlayrunnerError
+from playrunner.frozen import mutable
 from playrunner.hostside.module import Action
 from playrunner.playbook import module_index
 from playrunner.ssh.agent_code import AgentKey
@@ -24,7 +25,7 @@ LOST = (
 )
 
 
-@dataclass
+@mutable
 class AgentRequest:
     """A step sent to an agent, and its result."""
 

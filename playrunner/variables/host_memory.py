@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import NotYet
-from playrunner.frozen import frozen
+from playrunner.frozen import frozen, mutable
 from playrunner.inventory.inventory import Inventory
 from playrunner.model import Play, Position, Role
 from playrunner.variables.fact_cache import FactCache
@@ -38,7 +38,7 @@ class _Write:
     before: Mapping[str, Any]
 
 
-@dataclass
+@mutable
 class HostMemory:
     """What a run has learnt about one host; it lasts from play to play.
 
@@ -116,7 +116,7 @@ def _position_of(write: _Write) -> Position:
     return write.position
 
 
-@dataclass
+@mutable
 class RunVariables:
     """What all hosts share: the inventory, --extra-vars, and the memory of every host."""
 
@@ -157,7 +157,7 @@ class RunVariables:
             self.fact_cache.forget([host])
 
 
-@dataclass
+@mutable
 class PlayVariables:
     """The variables of a play and its roles, as layers."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import torch
@@ -14,14 +14,14 @@ from torch import Tensor, nn
 from trainer.config import Train
 from trainer.data.loader import Batch
 from trainer.distributed.process_group import ProcessGroup
-from trainer.frozen import frozen
+from trainer.frozen import frozen, mutable
 from trainer.optim.optimizer import MasterAdamW, Weights, make_optimizer
 from trainer.optim.schedule import learning_rate
 
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-@dataclass
+@mutable
 class Session:
     train: Train
     processes: ProcessGroup

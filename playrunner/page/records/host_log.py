@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from playrunner.frozen import mutable
 from playrunner.record.ledger import DIFF, OUTPUT
 from playrunner.text.safe_path import file_name
 
@@ -14,7 +15,7 @@ MOST_CHARACTERS = 200_000  # of one step's output that a page shows
 _HEADING = re.compile(r"^\[\d\d:\d\d:\d\d\] (.*)$")
 
 
-@dataclass
+@mutable
 class Block:
     title: str  # "changed: the step's name"
     _output: list[str] = field(default_factory=list)

@@ -14,11 +14,12 @@ import socket
 import sys
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import itemgetter
 from typing import Any
 
 from playrunner.errors import HostUnreachable, PlayrunnerError
+from playrunner.frozen import mutable
 from playrunner.ssh import session
 from playrunner.ssh.connection import READ_BYTES, SshChannel
 from playrunner.ssh.kept.protocol import (
@@ -46,7 +47,7 @@ MOST_CONNECTIONS = 2000
 MOST_FIRST = 8  # kept of what programs are sent first
 
 
-@dataclass
+@mutable
 class Use:
     """How much a connection is used, and until when it is kept."""
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from playrunner.errors import HostUnreachable
-from playrunner.frozen import frozen
+from playrunner.frozen import frozen, mutable
 from playrunner.ssh.connection import Channel, Ssh, SshChannel
 from playrunner.ssh.session import broken
 from playrunner.ssh.targets import Target
@@ -32,7 +32,7 @@ class Program:
     first: str
 
 
-@dataclass
+@mutable
 class FirstBytes:
     """What a program is sent first, as a command names it."""
 

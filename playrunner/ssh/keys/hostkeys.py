@@ -10,12 +10,12 @@ import hmac
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from playrunner.frozen import frozen
+from playrunner.frozen import frozen, mutable
 
 if TYPE_CHECKING:
     from paramiko import PKey
@@ -135,7 +135,7 @@ def _is_whole(kind: str, key: bytes) -> bool:
     return True
 
 
-@dataclass
+@mutable
 class _Index:
     """A file's lines: those that list plain names by name, and the others, which must be tried."""
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from playrunner.errors import PlayrunnerError
+from playrunner.frozen import mutable
 from playrunner.ssh.connection import Channel
 from playrunner.ssh.fleet import Fleet
 
 _LAST_WORDS_SECONDS = 2.0
 
 
-@dataclass
+@mutable
 class RankProcess:
     """One program."""
 

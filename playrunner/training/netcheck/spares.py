@@ -12,10 +12,11 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from playrunner.errors import PlayrunnerError
+from playrunner.frozen import mutable
 from playrunner.training.netcheck.errors import GateClosed
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class NoSpare(PlayrunnerError):
         )
 
 
-@dataclass
+@mutable
 class Search:
     """What the network checks of one launch have found so far."""
 

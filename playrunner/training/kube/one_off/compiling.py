@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from playrunner.frozen import mutable
 from playrunner.training.kube.runs.follow import RecordingListener
 
 _COUNTER = re.compile(
@@ -18,7 +19,7 @@ _WORDS = {
 }
 
 
-@dataclass
+@mutable
 class Counts:
     """By pod: graphs, compiled, failed."""
 

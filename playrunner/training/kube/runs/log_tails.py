@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import queue
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from playrunner.errors import HostUnreachable
+from playrunner.frozen import mutable
 from playrunner.kube.client.client import Kube
 from playrunner.kube.client.errors import KubeError
 from playrunner.kube.client.transport import NoAnswer, NotReached, Stream
@@ -21,7 +22,7 @@ Line = tuple[str, str]  # pod and text
 Instance = tuple[str, str, int]  # pod, its uid, and which run of its container
 
 
-@dataclass
+@mutable
 class Tails:
     """Every pod's log, followed by a thread of its own; all lines come out of one queue."""
 
@@ -103,7 +104,7 @@ class Tails:
         return "running" if "running" in _state(pod) else "ended"
 
 
-@dataclass
+@mutable
 class _Place:
     """How far a log has been read: the time of the last line, and how many of that time."""
 
