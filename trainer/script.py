@@ -26,9 +26,10 @@ def main(words: list[str]) -> int:
     if os.environ.get("TRAINER_GATE"):
         from trainer.netcheck.in_rank import check_network
 
-        code = check_network(MEETING_SECONDS)
+        code = check_network()
         if code or os.environ.get("TRAINER_GATE_ALONE"):
             return code
+        _await_first_rank()
     os.makedirs(os.environ["CHECKPOINT_DIR"], exist_ok=True)
     os.chdir(folder)
     path = Path(script)
@@ -43,6 +44,14 @@ def main(words: list[str]) -> int:
     sys.path[0] = str(path.resolve().parent)
     runpy.run_path(script, run_name="__main__")
     return 0
+
+
+def _await_first_rank() -> None:
+    from trainer.distributed.store import await_listener
+
+    if os.environ.get("RANK", "0") != "0":
+        port = int(os.environ.get("MASTER_PORT") or 0)
+        await_listener(os.environ.get("MASTER_ADDR", ""), port, MEETING_SECONDS)
 
 
 def _replaced(argument: str) -> str:

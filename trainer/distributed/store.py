@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -11,6 +13,8 @@ from torch.distributed import TCPStore
 from trainer.distributed.listening import hosting
 
 _WAIT = timedelta(minutes=5)  # torch's default
+_RETRY_SECONDS = 0.02
+_LEAST_SECONDS = 2.0  # for one attempt
 
 
 class CannotListen(RuntimeError):
@@ -27,7 +31,12 @@ def store_at(
 ) -> TCPStore:
     """A TCPStore, with its arguments; RuntimeError, as from TCPStore, where it cannot listen."""
     if not is_master:
-        return TCPStore(host_name, port, world_size, False, timeout, **more)
+        deadline = time.monotonic() + timeout.total_seconds()
+        await_listener(host_name, port, timeout.total_seconds())
+        left = timedelta(seconds=max(_LEAST_SECONDS, deadline - time.monotonic()))
+        store = TCPStore(host_name, port, world_size, False, left, **more)
+        store.set_timeout(timeout)
+        return store
     try:
         listener = hosting(host_name, port)
     except OSError as error:
@@ -38,6 +47,18 @@ def store_at(
     return TCPStore(
         host_name, port, world_size, True, timeout, master_listen_fd=listener.detach(), **more
     )
+
+
+def await_listener(host_name: str, port: int, seconds: float) -> None:
+    """Until somebody listens there, or so many seconds are over: torch itself waits longer with
+    each attempt, half a second and more."""
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0:
+        try:
+            with socket.create_connection((host_name, port), min(_LEAST_SECONDS, left)):
+                return
+        except OSError:
+            time.sleep(_RETRY_SECONDS)
 
 
 def init_group(backend: str, rank: int, size: int, timeout: timedelta) -> None:

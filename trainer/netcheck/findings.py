@@ -18,6 +18,13 @@ class Expected:
     latency_us: float | None = None
     slow_factor: float = 3.0
 
+    @property
+    def text(self) -> str:
+        """As TRAINER_GATE_EXPECTED has it: GBPS,LATENCY_US, either of which may be empty."""
+        return ",".join(
+            "" if each is None else f"{each:g}" for each in (self.gbps, self.latency_us)
+        )
+
 
 @frozen
 class Findings:

@@ -17,10 +17,11 @@ from pathlib import Path
 
 from trainer.errors import BadInput
 from trainer.netcheck.decision_port import DecisionServer, ask, free_port
+from trainer.netcheck.judged import judged
 from trainer.netcheck.process_rank import ProcessRank, process_rank_from
 
 # Long timeouts: the pods' images and libraries do not load equally fast.
-JOIN_SECONDS, ANSWER_SECONDS, MEASURE_SECONDS = 120.0, 20.0, 2.0
+JOIN_SECONDS = 120.0
 _TRAIN = "open"  # the decision when the network was checked before
 
 
@@ -49,7 +50,7 @@ def check_network() -> int:
         return 6
     if decision == _TRAIN:
         return 0
-    return _run_gate(output, int(decision) if decision.isdecimal() else 0)
+    return judged(output, int(decision) if decision.isdecimal() else 0, JOIN_SECONDS)
 
 
 def _check_as_first(process: ProcessRank, output: Path) -> int:
@@ -70,44 +71,9 @@ def _check_as_first(process: ProcessRank, output: Path) -> int:
         )
         return 6
     try:
-        return _run_gate(output, port) if port else 0
+        return judged(output, port, JOIN_SECONDS) if port else 0
     finally:
         server.close(0 if port else JOIN_SECONDS)
-
-
-def _run_gate(output: Path, port: int) -> int:
-    from trainer.netcheck import gate
-
-    gbps, _, latency_us = os.environ.get("TRAINER_GATE_EXPECTED", "").partition(",")
-    arguments = [
-        "--output",
-        str(output),
-        "--judge",
-        "--life",
-        os.environ.get("TRAINER_GATE_LIFE", ""),
-        "--seconds",
-        str(MEASURE_SECONDS),
-        "--join-seconds",
-        str(JOIN_SECONDS),
-        "--answer-seconds",
-        str(ANSWER_SECONDS),
-    ]
-    arguments += [
-        *(["--expected-gbps", gbps] if gbps else []),
-        *(["--expected-latency-us", latency_us] if latency_us else []),
-    ]
-    arguments += (
-        ["--sizes", os.environ["TRAINER_GATE_SIZES"]]
-        if os.environ.get("TRAINER_GATE_SIZES")
-        else []
-    )
-    before = dict(os.environ)
-    os.environ["MASTER_PORT"] = str(port)
-    try:
-        return gate.main(arguments)
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
 
 
 def _decision_port(process: ProcessRank) -> int:

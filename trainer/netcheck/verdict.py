@@ -1,8 +1,8 @@
 """The verdict on a network check's result: which node or link is dead or slow, against what was
 expected.
 
-Over SSH the controller judges before training starts; in a cluster rank 0 does, since no controller
-may be connected.
+Rank 0 judges before training starts, since no controller may be connected; over SSH the controller
+comes to the same, and replaces nodes.
 """
 
 from __future__ import annotations

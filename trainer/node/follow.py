@@ -2,8 +2,9 @@
 [METRICS-OFFSET]`.
 
 Writes one JSON line per event (log text, metrics, the network check's result, the supervisor's
-status) and renews the run's lease for every line it reads; the line `go` starts the training of a
-run whose network check passed. It ends when the run has ended on this node, or at the end of input.
+status) and renews the run's lease for every line it reads; the line `go` says that the network
+check has passed, which a node that joins an elastic run later need not repeat. It ends when the run
+has ended on this node, or at the end of input.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from typing import Any
 from trainer.node.folder import NodeFolder, read_json
 
 LOOK_SECONDS = 0.2
-SOON_SECONDS, SOON_FOR_SECONDS = 0.05, 60.0  # at first a run waits for its network check to be read
 BEAT_SECONDS = 1.0  # the follower takes longer silence for a broken connection
 _MOST_BYTES = 1 << 16
 
@@ -30,13 +30,11 @@ def main() -> int:
     stdin = sys.stdin.fileno()
     os.set_blocking(stdin, False)
     sent_status: dict[str, Any] = {}
-    gate_sent, sent_at, begun = False, 0.0, time.monotonic()
+    gate_sent, sent_at = False, 0.0
     with selectors.DefaultSelector() as selector:
         selector.register(stdin, selectors.EVENT_READ)
         while True:
-            if selector.select(
-                SOON_SECONDS if time.monotonic() - begun < SOON_FOR_SECONDS else LOOK_SECONDS
-            ):
+            if selector.select(LOOK_SECONDS):
                 data = os.read(stdin, 4096)
                 if not data:
                     return 0

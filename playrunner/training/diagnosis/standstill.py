@@ -165,14 +165,6 @@ def _not_begun(facts: Facts) -> Iterator[Cause]:
             lines,
             f"{program()} train.bench",
         )
-    elif facts.job.get("gate") and not node.get("let_go"):
-        yield Cause(
-            75,
-            "the network check passed, and the launching command ended before it could start the"
-            " run",
-            (),
-            f"{program()} train.stop --name {facts.name}, then: {facts.resume}",
-        )
     elif facts.age < START_SECONDS:
         yield Cause(
             25,

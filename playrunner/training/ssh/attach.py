@@ -12,9 +12,9 @@ from playrunner.training.ssh.following.follow import Follower
 from playrunner.training.ssh.following.last_look import last_look
 from playrunner.training.ssh.following.listener import RecordingListener
 from playrunner.training.ssh.job import LEASE_SECONDS
+from playrunner.training.ssh.network.expected import expected_links
 from playrunner.training.ssh.nodes.hosts import open_fleet
 from playrunner.training.ssh.nodes.selection import the_run
-from trainer.netcheck.findings import Expected
 
 
 def attach(options: Options, name: str, ended_too: bool = False) -> int:
@@ -32,10 +32,7 @@ def attach(options: Options, name: str, ended_too: bool = False) -> int:
         for host in run.hosts:
             record.begin_log(host)  # all of it comes again, from its first line
         first = run.hosts[0]
-        expected = Expected(
-            fleet.variable(first, "train_expected_gbps"),
-            fleet.variable(first, "train_expected_latency_us"),
-        )
+        expected = expected_links(fleet, first)
         lease = float(fleet.variable(first, "train_lease_seconds", LEASE_SECONDS))
         follower = Follower(fleet, run.job, RecordingListener(record, line, expected), lease=lease)
         try:

@@ -36,6 +36,7 @@ def _gate(job: Job, node: NodeSlot) -> dict[str, str]:
         "TRAINER_GATE": f"{own}/gate.json",
         "TRAINER_GO": f"{own}/go",
         "TRAINER_GATE_PORT": str(job.gate_port),
+        "TRAINER_GATE_EXPECTED": job.expected,
         "NODE_NAME": node.host,
     }
     if job.elastic:

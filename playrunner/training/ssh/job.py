@@ -56,6 +56,7 @@ class Job:
     # All nodes must see the same folder; else those that do not keep copies of their own
     shared: bool = False
     gate: bool = True  # the network is proved before the first step
+    expected: str = ""  # of its links, as the ranks are told
     secrets: tuple[str, ...] = ()  # where they come from: NAME of a variable, or NAME=FILE
 
     @property

@@ -45,6 +45,7 @@ from playrunner.training.ssh.following.follow import Follower
 from playrunner.training.ssh.following.listener import RecordingListener
 from playrunner.training.ssh.following.sigterm import interrupted_by_sigterm
 from playrunner.training.ssh.job import LEASE_SECONDS, Job
+from playrunner.training.ssh.network.expected import expected_links
 from playrunner.training.ssh.nodes import preflight
 from playrunner.training.ssh.nodes.hosts import root_of, usable_hosts
 from playrunner.training.ssh.nodes.pool import host_pool
@@ -56,7 +57,6 @@ from playrunner.training.ssh.stage import data_folder
 from playrunner.training.ssh.steps import steps_for
 from playrunner.training.ssh.stop import stop_run
 from trainer.config import Profile
-from trainer.netcheck.findings import Expected
 
 
 class FirstNodeLost(HostUnreachable):
@@ -175,10 +175,7 @@ def follow(
     """To the end, or until it trains when it is detached; Ctrl-C saves a checkpoint and stops the
     run."""
     host = job["nodes"][0]["host"]
-    expected = Expected(
-        fleet.variable(host, "train_expected_gbps"),
-        fleet.variable(host, "train_expected_latency_us"),
-    )
+    expected = expected_links(fleet, host)
     lease = float(fleet.variable(host, "train_lease_seconds", LEASE_SECONDS))
     follower = Follower(
         fleet,

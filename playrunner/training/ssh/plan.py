@@ -24,6 +24,7 @@ from playrunner.training.ssh.job import (
     with_ranks,
 )
 from playrunner.training.ssh.launchers import LAUNCHERS
+from playrunner.training.ssh.network.expected import expected_links
 from playrunner.training.ssh.nodes.hosts import python_of, root_of, training_hosts, usable_hosts
 from playrunner.training.ssh.nodes.preflight import Facts
 from trainer.config import Profile
@@ -51,6 +52,7 @@ def plan(request: Request, profile: Profile, fleet: Fleet, options: Options) -> 
         hourly=hourly,
         overrides=request.overrides,
         gate=request.gate,
+        expected=expected_links(fleet, nodes[0].host).text,
         shared=_shared(fleet, nodes[0].host),
         share_devices=bool(fleet.variable(nodes[0].host, "train_share_devices", False)),
         secrets=request.secrets,

@@ -18,11 +18,11 @@ from playrunner.training.request import Request, profile_of
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.run import Run
 from playrunner.training.runs.selection import RunNotFound
+from playrunner.training.ssh.network.expected import expected_links
 from playrunner.training.ssh.nodes import preflight
 from playrunner.training.ssh.nodes.hosts import open_fleet
 from playrunner.training.ssh.nodes.selection import the_run
 from playrunner.training.ssh.plan import plan
-from trainer.netcheck.findings import Expected
 from trainer.netcheck.verdict import judge
 
 # A node's own look takes at most 25, stack dumps included; one that is frozen never answers
@@ -146,10 +146,7 @@ def _network(fleet: Fleet, run: Run) -> tuple[str, ...]:
     except BadInput:
         return ()
     host = run.hosts[0]
-    expected = Expected(
-        fleet.variable(host, "train_expected_gbps"),
-        fleet.variable(host, "train_expected_latency_us"),
-    )
+    expected = expected_links(fleet, host)
     verdict = judge(result, expected)
     return () if verdict.ok else verdict.lines
 

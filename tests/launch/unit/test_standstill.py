@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from playrunner.training.diagnosis.causes import Facts
 from playrunner.training.diagnosis.evidence import Rank
 from playrunner.training.diagnosis.standstill import behind, waits
@@ -251,17 +249,7 @@ def test_a_missing_process_is_named_once_there_was_time_for_it() -> None:
     assert "starting" in first(running(job=a_job(created=NOW - 5), metrics=[], nodes=nodes)).title
 
 
-@pytest.mark.parametrize(
-    ("parts", "title"),
-    [
-        ({}, "the ranks still prove their network (600 s so far)"),
-        (
-            {"gate": {"world_size": 2}},
-            "the network check passed, and the launching command ended before it could start the"
-            " run",
-        ),
-    ],
-)
-def test_a_gate_that_is_not_passed_is_told(parts: dict[str, Any], title: str) -> None:
-    nodes = {"node1": a_node(a_rank(0), **parts), "node2": a_node(a_rank(1))}
-    assert first(running(job=a_job(gate=True), metrics=[], nodes=nodes)).title == title
+def test_a_network_check_that_goes_on_is_told() -> None:
+    nodes = {"node1": a_node(a_rank(0)), "node2": a_node(a_rank(1))}
+    found = first(running(job=a_job(gate=True), metrics=[], nodes=nodes))
+    assert found.title == "the ranks still prove their network (600 s so far)"

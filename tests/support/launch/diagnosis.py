@@ -62,7 +62,6 @@ def a_node(*processes: dict[str, Any], log: tuple[str, ...] = (), **parts: Any) 
         "use": {"busy": 0.2, "stolen": 0.0, "swapped": 0.0},
         "kernel": {"lines": [], "unread": ""},
         "gate": {},
-        "let_go": False,
         **parts,
     }
 

@@ -64,9 +64,6 @@ def with_gate(
 
 
 def gate_variables(job: ClusterJob, wanted: Expected, origin: str) -> tuple[Variable, ...]:
-    figures = ",".join(
-        "" if each is None else f"{each:g}" for each in (wanted.gbps, wanted.latency_us)
-    )
     return (
         Variable(
             "TRAINER_GATE",
@@ -82,7 +79,7 @@ def gate_variables(job: ClusterJob, wanted: Expected, origin: str) -> tuple[Vari
         ),
         Variable(
             "TRAINER_GATE_EXPECTED",
-            figures,
+            wanted.text,
             "what links should have: train_expected_gbps, train_expected_latency_us",
             origin,
         ),

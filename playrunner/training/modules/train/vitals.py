@@ -63,7 +63,6 @@ class Vitals(Probe):
             "log_age": _age(os.path.join(own, "log")),
             "supervisor_err": _tail(os.path.join(own, "supervisor.err"))[-2000:],
             "gate": _runs.read_json(os.path.join(own, "gate.json")),
-            "let_go": os.path.exists(os.path.join(own, "go")),
         }
 
     def _watched(self, ctx: HostContext, mark: str, own: str) -> dict[str, Any]:

@@ -165,7 +165,6 @@ class Follower:
         ):
             if self.listener.gate(message["gate"]):
                 self.passed = True
-                self._send([host])
                 self._send(self._hosts_to_beat())
         elif "silence" in message:
             self.listener.say(f"{host}: {message['silence']}")

@@ -20,11 +20,11 @@ from playrunner.training.netcheck.verdict_table import table
 from playrunner.training.node_shell import in_shell
 from playrunner.training.request import Request, read_request, refuse
 from playrunner.training.ssh.job import Job, NodeSlot
+from playrunner.training.ssh.network.expected import expected_links
 from playrunner.training.ssh.nodes import preflight
 from playrunner.training.ssh.nodes.hosts import open_fleet, usable_hosts
 from playrunner.training.ssh.plan import environment_of, plan
 from trainer.config import Profile
-from trainer.netcheck.findings import Expected
 from trainer.netcheck.verdict import Verdict, judge
 
 MEASURE_SECONDS, JOIN_SECONDS = 6.0, 30.0
@@ -57,10 +57,7 @@ def prove(
     codes = stage_code(fleet, {node.host: node.root for node in job.nodes})
     result = _measured(fleet, job, codes, environment)
     first = job.master.host
-    expected = Expected(
-        fleet.variable(first, "train_expected_gbps"),
-        fleet.variable(first, "train_expected_latency_us"),
-    )
+    expected = expected_links(fleet, first)
     return result, judge(result, expected)
 
 
