@@ -1,9 +1,10 @@
 """`python -m benchmarks.launch`: from the command to the first training step, ours against the same
 ranks started by hand.
 
-By hand: one `ssh` per node with the rank's place in its environment, all at once, as a careful
-operator would script it. Both train the profile on nodes of the sandbox, one rank each; the time is
-until the first line of metrics, after one start that is not counted. Then what a launch does before
+By hand: one `ssh` per node with the command that a launch starts there (the rank, or DeepSpeed's or
+torchrun's launcher of it) and its environment, all at once, as a careful operator would script it.
+Both train the profile on nodes of the sandbox; the time is until the first line of metrics, after
+one start that is not counted. Then what a launch does before
 anything starts (preflight, staging) on fifty nodes, and how long the code of a script takes to
 twenty nodes when one file of it changed.
 """
@@ -24,18 +25,19 @@ import time
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-SETTINGS = [
+SHORT = [  # what has a run end soon after its first step
     "train.steps=20",
     "train.log.every=1",
     "train.checkpoint.every=0",
     "train.evaluate.batches=1",
-    "train.strategy.name=ddp",
 ]
 GOAL_RATIO, GOAL_SECONDS, MANY = 1.10, 4.0, 50
 GOAL_SYNC_SECONDS, SYNCED, FILES = 1.0, 20, 200
 PATIENCE_SECONDS = 180.0
+REFERENCE = "reference"  # the launch whose commands are run by hand
 
 
 def main() -> int:
@@ -93,7 +95,7 @@ def main() -> int:
 class Bench:
     def __init__(self, folder: Path, profile: str, nodes: int, settings: Sequence[str]) -> None:
         self.folder, self.profile, self.nodes = folder, profile, str(nodes)
-        self.settings = [*SETTINGS, *settings]
+        self.settings = [*SHORT, *settings]
         self.environment = {**os.environ, "PLAYRUNNER_STATE_HOME": str(folder)}
 
     def invoke(self, *words: str) -> str:
@@ -101,11 +103,18 @@ class Bench:
         return self._done(*words).stderr
 
     @cached_property
-    def environment_of_ranks(self) -> str:
-        """What a launch gives its ranks, for those started by hand: only launching is compared."""
-        asked = ("train.env", "--profile", self.profile, "--nodes", self.nodes, "--json")
-        variables = json.loads(self._done(*asked, *self._settings()).stdout)["environment"]
-        return " ".join(f"{each['name']}={shlex.quote(each['value'])}" for each in variables)
+    def commands(self) -> list[dict[str, Any]]:
+        """What a launch starts on each node, without its network check: only launching is
+        compared."""
+        self.invoke(*self._launch(REFERENCE, "--no-gate"))
+        run = self._run(REFERENCE)
+        started = [run / "nodes" / f"node{number + 1}" for number in range(int(self.nodes))]
+        environment = json.loads((started[0] / "environment.json").read_text())
+        orders = [json.loads((node / "start.json").read_text())["commands"] for node in started]
+        return [
+            {**command, "environment": {**environment, **command["environment"]}}
+            for (command,) in orders
+        ]
 
     def _done(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -118,65 +127,48 @@ class Bench:
         )
 
     def ours(self, name: str, *more: str) -> float:
-        words = [
-            "train.launch",
-            "--profile",
-            self.profile,
-            "--nodes",
-            self.nodes,
-            "--name",
-            name,
-            *self._settings(),
-            *more,
-        ]
-        metrics = self.folder / "sandbox" / "shared" / "runs" / name / "output" / "metrics.jsonl"
         began = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, "-m", "invoke", *words],
+            [sys.executable, "-m", "invoke", *self._launch(name, *more)],
             cwd=ROOT,
             env=self.environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        return self._first_step(metrics, began, [process])
+        return self._first_step(self._run(name) / "output", began, [process])
 
     def by_hand(self, name: str) -> float:
         record = json.loads((self.folder / "sandbox" / "nodes.json").read_text())
         output = self.folder / name
-        nodes = list(record["nodes"].values())
-        place = (
-            f"WORLD_SIZE={self.nodes} LOCAL_WORLD_SIZE=1 LOCAL_RANK=0"
-            f" MASTER_ADDR={nodes[0]['address']} MASTER_PORT=29400"
-        )
+        commands = [self._elsewhere(command, output) for command in self.commands]
         began = time.perf_counter()
         ranks = []
-        for rank, node in enumerate(nodes):
-            ssh = [
-                "ssh",
-                "-F",
-                "none",
-                "-i",
-                record["key_file"],
-                "-p",
-                str(node["port"]),
-                "-l",
-                record["user"],
-                "-o",
-                f"UserKnownHostsFile={self.folder}/sandbox/known_hosts",
-                node["address"],
+        for node, command in zip(record["nodes"].values(), commands, strict=True):
+            login = [
+                *("ssh", "-F", "none", "-i", record["key_file"]),
+                *("-p", str(node["port"]), "-l", record["user"]),
+                *("-o", f"UserKnownHostsFile={self.folder}/sandbox/known_hosts", node["address"]),
             ]
-            settings = " ".join(self._settings())
-            command = (
-                f"cd {ROOT} && RANK={rank} {place} {self.environment_of_ranks} exec"
-                f" {sys.executable} -m"
-                f" trainer --profile {self.profile} --output {output} {settings}"
-            )
             ranks.append(
                 subprocess.Popen(
-                    [*ssh, command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                    [*login, command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
                 )
             )
-        return self._first_step(output / "metrics.jsonl", began, ranks)
+        return self._first_step(output, began, ranks)
+
+    def _elsewhere(self, command: dict[str, Any], output: Path) -> str:
+        """The command for a shell, with another folder for its output."""
+        variables = (f"{name}={value}" for name, value in command["environment"].items())
+        there = f"{self._run(REFERENCE)}/output"
+        words = (str(output) if word == there else word for word in command["argv"])
+        return shlex.join(["exec", "env", *variables, *words])
+
+    def _run(self, name: str) -> Path:
+        return self.folder / "sandbox" / "shared" / "runs" / name
+
+    def _launch(self, name: str, *more: str) -> list[str]:
+        asked = ["--profile", self.profile, "--nodes", self.nodes, "--name", name]
+        return ["train.launch", *asked, *self._settings(), *more]
 
     def many(self) -> float:
         """Preflight and staging alone, on nodes that have nothing yet."""
@@ -223,8 +215,9 @@ class Bench:
         return [word for setting in self.settings for word in ("--set", setting)]
 
     def _first_step(
-        self, metrics: Path, began: float, processes: list[subprocess.Popen[bytes]]
+        self, output: Path, began: float, processes: list[subprocess.Popen[bytes]]
     ) -> float:
+        metrics = output / "metrics.jsonl"
         while not (metrics.exists() and metrics.stat().st_size):
             if time.perf_counter() - began > PATIENCE_SECONDS or all(
                 each.poll() is not None for each in processes
