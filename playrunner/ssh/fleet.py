@@ -94,7 +94,6 @@ class Fleet:
         """Start agents in the background; how many there can be at once."""
         at_once = make_room(len(hosts), min(MOST_AT_ONCE, len(hosts)))
         self.agents.pool.prepare()
-        first_bytes()  # here, or each thread would make it for itself
         for host in hosts[:at_once]:
             try:
                 key = AgentKey(self.target(host))
@@ -102,6 +101,7 @@ class Fleet:
                 continue  # the host's own answer says why
             if not self.agents.knows(key):
                 self.agents.start_ahead(key)
+        first_bytes()  # while they log in
         return at_once
 
     def start(self, host: str, command: str) -> Channel:

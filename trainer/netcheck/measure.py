@@ -24,7 +24,7 @@ from trainer.netcheck.check_values import expected_sum, rank_values
 
 _SMALL, _MIDDLE, _LARGE = 4096, 65536, 1048576
 _PINGS, _LOADS = 20, 3
-_REPEATS = 10  # all-reduces of one size; few, since eight processes may share two cores
+_REPEATS = 5  # all-reduces of one size; few, since eight processes may share two cores
 
 
 @frozen

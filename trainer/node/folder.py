@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from trainer.node.processes import boot_id, start_time
+from trainer.node.process_identity import boot_id, start_time
 
 
 class NodeFolder:

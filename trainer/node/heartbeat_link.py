@@ -15,7 +15,7 @@ connection, never the run.
 from __future__ import annotations
 
 import json
-import secrets
+import os
 import selectors
 import socket
 import time
@@ -248,4 +248,4 @@ def _read_line(line: socket.socket, deadline: float) -> bytes:
 
 
 def _nonce() -> bytes:
-    return secrets.token_hex(_NONCE_BYTES // 2).encode()
+    return os.urandom(_NONCE_BYTES // 2).hex().encode()

@@ -28,6 +28,7 @@ from trainer.node.heartbeat_link import HeartbeatServer, Peer
 from trainer.node.output import Output
 from trainer.node.peer_contact import Contact, PeerCallbacks
 from trainer.node.prepared import PreparedRanks, rank_environment
+from trainer.node.process_identity import boot_id, start_time
 from trainer.node.restart import Restarts
 
 TICK_SECONDS = 0.2
@@ -265,8 +266,8 @@ class Supervisor:
             state=failing if self.state == "failing" else self.state,
             reason=self.reason,
             pid=pid,
-            boot=processes.boot_id(),
-            started=processes.start_time(pid),
+            boot=boot_id(),
+            started=start_time(pid),
             machine=socket.gethostname(),
             processes=self.running,
             mark=self.mark,
