@@ -102,6 +102,7 @@ bench-scale: $(READY) packages  ## 1 to 1,000 simulated hosts at 0, 20 and 100 m
 
 bench-launch: $(TRAINS) packages  ## from the command to the first step, against the same ranks started by hand
 	$(RUN) benchmarks.launch
+	$(RUN) benchmarks.launch --first-step-only --profile gpt2-micro --set train.steps=2 --set train.schedule.decay_steps=400000
 
 bench-aws: $(READY)  ## calls and seconds to make, make again and tear down a cluster in the pretend AWS
 	$(RUN) benchmarks.aws

@@ -1,5 +1,5 @@
-"""The gate inside the ranks of a cluster's pods: once in a life of the run, judged by rank 0, and
-all begin or none does."""
+"""The gate inside ranks, of a cluster's pods and over SSH: once in a life of the run, judged by
+rank 0, and all begin or none does."""
 
 from __future__ import annotations
 
@@ -97,3 +97,26 @@ def test_the_network_is_proved_once_in_a_life_of_the_run_and_rank_0_judges_it(
     )
     assert "gate: network check failed: the link node1 - node2 is slow" in closed[0][1]
     assert not (tmp_path / "output").exists()
+
+
+@pytest.mark.processes
+def test_over_ssh_ranks_begin_by_themselves_and_a_node_remembers_that_they_passed(
+    tmp_path: Path,
+) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    passed, result = tmp_path / "go", tmp_path / "gate.json"
+    over_ssh = {
+        "TRAINER_GO": str(passed),
+        "TRAINER_GATE": str(result),
+        "TRAINER_GATE_PORT": port,
+        "TRAINER_REHEARSAL": "steps=1,processes=1",
+    }
+    ranks = Pods(tmp_path)
+    closed = ranks.meet("", **over_ssh, TRAINER_GATE_EXPECTED="100000,")
+    assert [code for code, _ in closed] == [6, 6] and not passed.exists(), closed
+    assert json.loads(result.read_text())["verdict"]["ok"] is False
+    opened = ranks.meet("", **over_ssh)
+    assert [code for code, _ in opened] == [0, 0] and passed.exists(), opened
+    assert [(code, "GATE" in out) for code, out in ranks.meet("", **over_ssh)] == [(0, False)] * 2

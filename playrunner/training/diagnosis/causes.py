@@ -33,6 +33,7 @@ def causes(facts: Facts) -> list[Cause]:
         _lost_supervisors,
         _folder_gone,
         _ended_on_purpose,
+        _network_refused,
         _lease,
         _lost_nodes,
         killed,
@@ -127,6 +128,16 @@ def _ended_on_purpose(facts: Facts) -> Iterator[Cause]:
             "asked to stop",
         )
         yield Cause(90, f"it was stopped at step {facts.step}", (reason,), facts.resume)
+
+
+def _network_refused(facts: Facts) -> Iterator[Cause]:
+    if facts.network and not facts.metrics and not facts.going_on:
+        yield Cause(
+            96,
+            "the network check failed, and training did not begin",
+            tuple(facts.network[:3]),
+            f"{program()} train.bench",
+        )
 
 
 def _lease(facts: Facts) -> Iterator[Cause]:

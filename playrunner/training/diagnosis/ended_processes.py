@@ -80,11 +80,7 @@ def loss(facts: Facts) -> Iterator[Cause]:
             f"{facts.resume} --set train.optimizer.lr=LOWER (the newest checkpoint is from before)",
         )
     elif facts.failure and _code_of(facts) == _UNHEALTHY:
-        lines = [
-            quoted(host, line)
-            for host, line in facts.said()
-            if "gate:" in line or "nobody said go" in line
-        ]
+        lines = [quoted(host, line) for host, line in facts.said() if "gate:" in line]
         yield Cause(
             84,
             "the network or the training was not healthy (code 6)",

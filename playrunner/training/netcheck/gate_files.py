@@ -17,7 +17,8 @@ _GIGABITS = 8  # of a gigabyte
 
 def keep_gate(folder: Path, result: Mapping[str, Any], verdict: Verdict) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    (folder / "gate.json").write_text(json.dumps(result, indent=1) + "\n")
+    judged = {**result, "verdict": {"ok": verdict.ok, "lines": verdict.lines}}
+    (folder / "gate.json").write_text(json.dumps(judged, indent=1) + "\n")
     (folder / "gate.txt").write_text(table(result) + "\n" + "\n".join(verdict.lines) + "\n")
     rates = [
         (int(each["bytes"]), each["bus_gbps"] / _GIGABITS)

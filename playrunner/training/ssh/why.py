@@ -18,12 +18,10 @@ from playrunner.training.request import Request, profile_of
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.run import Run
 from playrunner.training.runs.selection import RunNotFound
-from playrunner.training.ssh.network.expected import expected_links
 from playrunner.training.ssh.nodes import preflight
 from playrunner.training.ssh.nodes.hosts import open_fleet
 from playrunner.training.ssh.nodes.selection import the_run
 from playrunner.training.ssh.plan import plan
-from trainer.netcheck.verdict import judge
 
 # A node's own look takes at most 25, stack dumps included; one that is frozen never answers
 ANSWER_SECONDS = 40.0
@@ -131,24 +129,21 @@ def _facts(fleet: Fleet, run: Run, options: Options) -> Facts:
         silent,
         run.metrics,
         run.checkpoints,
-        network=_network(fleet, run),
+        network=_network(run),
     )
     if not run.metrics and not known.going_on:
         return replace(known, preflight=_preflight_problems(fleet, _as_launched(run), options))
     return known
 
 
-def _network(fleet: Fleet, run: Run) -> tuple[str, ...]:
-    """What the gate measured before the run began, if this machine launched it, and what is to be
-    said against it."""
+def _network(run: Run) -> tuple[str, ...]:
+    """What is to be said against the network that was checked before the run began, if this machine
+    launched it."""
     try:
-        result = read_json_object(Record(run.name).folder / "gate.json")
-    except BadInput:
+        verdict = read_json_object(Record(run.name).folder / "gate.json").get("verdict", {})
+        return () if verdict["ok"] else tuple(map(str, verdict["lines"]))
+    except (BadInput, KeyError, TypeError):
         return ()
-    host = run.hosts[0]
-    expected = expected_links(fleet, host)
-    verdict = judge(result, expected)
-    return () if verdict.ok else verdict.lines
 
 
 def _never_launched(fleet: Fleet, options: Options, name: str) -> Facts | None:

@@ -46,6 +46,17 @@ def test_a_finished_run_has_nothing_wrong() -> None:
     assert first(facts).title == "nothing is wrong: it finished at step 40"
 
 
+def test_a_run_that_its_network_check_refused_says_so_and_not_only_that_it_was_stopped() -> None:
+    line = "the link node1 - node2 is slow: 0.10 Gbit/s measured, expected 10.0 Gbit/s"
+    supervisors = {"node1": {"state": "stopped", "reason": "asked to stop"}}
+    facts = Facts(
+        "micro", "stopped", a_job(gate=True), NOW, supervisors, {"node1": a_node()}, network=(line,)
+    )
+    found = first(facts)
+    assert found.title == "the network check failed, and training did not begin"
+    assert found.evidence == (line,) and found.next_command.endswith("train.bench")
+
+
 @pytest.mark.parametrize(
     ("line", "title", "remedy"),
     [
