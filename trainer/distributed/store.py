@@ -13,7 +13,8 @@ from torch.distributed import TCPStore
 from trainer.distributed.listening import hosting
 
 _WAIT = timedelta(minutes=5)  # torch's default
-_RETRY_SECONDS = 0.02
+# Each attempt may ask a name server, which all ranks of a run share
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.02, 0.1
 _LEAST_SECONDS = 2.0  # for one attempt
 
 
@@ -52,13 +53,14 @@ def store_at(
 def await_listener(host_name: str, port: int, seconds: float) -> None:
     """Until somebody listens there, or so many seconds are over: torch itself waits longer with
     each attempt, half a second and more."""
-    deadline = time.monotonic() + seconds
+    deadline, pause = time.monotonic() + seconds, _FIRST_PAUSE_SECONDS
     while (left := deadline - time.monotonic()) > 0:
         try:
             with socket.create_connection((host_name, port), min(_LEAST_SECONDS, left)):
                 return
         except OSError:
-            time.sleep(_RETRY_SECONDS)
+            time.sleep(pause)
+            pause = min(1.5 * pause, _LONGEST_PAUSE_SECONDS)
 
 
 def init_group(backend: str, rank: int, size: int, timeout: timedelta) -> None:
