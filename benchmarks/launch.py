@@ -4,9 +4,8 @@ ranks started by hand.
 By hand: one `ssh` per node with the command that a launch starts there (the rank, or DeepSpeed's or
 torchrun's launcher of it) and its environment, all at once, as a careful operator would script it.
 Both train the profile on nodes of the sandbox; the time is until the first line of metrics, after
-one start that is not counted. Then what a launch does before
-anything starts (preflight, staging) on fifty nodes, and how long the code of a script takes to
-twenty nodes when one file of it changed.
+one start that is not counted. Then what a launch does before anything starts (preflight, staging)
+on fifty nodes, and how long the code of a script takes to twenty nodes when one file of it changed.
 """
 
 from __future__ import annotations
