@@ -1,11 +1,10 @@
 """The network check (gate) inside the ranks of a cluster's pods: rank 0 judges the result itself,
 and all ranks train or all exit.
 
-TRAINER_GATE names the file for the result, TRAINER_GATE_LIFE the run's id, TRAINER_GATE_EXPECTED
-the expected GBPS,LATENCY_US of links, either of which may be empty. The network is checked once per
-launch of the run: pods that restart or join later skip it, since the check would cost a training
-run more than it gains. With TRAINER_GATE_ALONE there is no training after it, and
-TRAINER_GATE_SIZES lists the sizes to measure.
+TRAINER_GATE names the file for the result, TRAINER_GATE_LIFE the run's id (judged.py has the other
+variables). The network is checked once per launch of the run: pods that restart or join later skip
+it, since the check would cost a training run more than it gains. With TRAINER_GATE_ALONE there is
+no training after it.
 """
 
 from __future__ import annotations
