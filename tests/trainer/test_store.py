@@ -13,7 +13,7 @@ from trainer.distributed.store import store_at
 
 EARLY = 6  # torch's pauses vary: one alone may be lucky
 LATE_SECONDS = 2.5  # by then torch itself tries once a second or two
-PROMPT_SECONDS = 0.5
+PROMPT_SECONDS = 0.7  # on a busy machine
 
 
 def free_port() -> int:
