@@ -157,7 +157,8 @@ class Execution:
             self.interrupt(batch)
             ends = time.monotonic() + INTERRUPT_SECONDS  # for all of them, however many
             for thread in threads:
-                thread.join(max(0.0, ends - time.monotonic()))
+                if thread.is_alive():  # the interrupt may have come before all were started
+                    thread.join(max(0.0, ends - time.monotonic()))
             raise
         batch.mark_rest()
         left = batch.failed | batch.unreachable | batch.marked

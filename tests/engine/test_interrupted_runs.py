@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
+from playrunner.options import Options
+from playrunner.playbook import load_playbook
+from playrunner.run.run import run_plays
 from tests.support.faults import (
     own,  # noqa: F401
     root_only,
@@ -54,6 +58,26 @@ def test_control_c_ends_remote_work_and_prints_the_recap(own: tuple[NodeSet, Sta
     assert not any((node.scratch / "never").exists() for node in nodes)
     shown = stage.invoke("runs.show", "--json")
     assert shown.data["recap"]["exit_code"] == 130
+
+
+def test_control_c_while_hosts_are_started_ends_a_run_as_at_any_other_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hosts").write_text("a ansible_connection=local\nb ansible_connection=local\n")
+    (tmp_path / "play.yaml").write_text(
+        "- {hosts: all, gather_facts: false, tasks: [{name: step, command: 'true'}]}\n"
+    )
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        if thread.name == "b":
+            raise KeyboardInterrupt
+        start(thread)
+
+    monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    options = Options((str(tmp_path / "hosts"),), quiet=True)
+    assert run_plays(load_playbook(tmp_path / "play.yaml"), options, "test") == 130
 
 
 def test_a_killed_controller_leaves_nothing_half_written_and_the_next_run_finishes(
