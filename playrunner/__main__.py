@@ -1,5 +1,14 @@
-"""`python -m playrunner` is the `playrunner` command."""
+"""The `playrunner` command, which is `python -m playrunner`, too."""
 
-from playrunner.commands.program import main
+from playrunner.commands.interrupts import end_at_once
 
-main()
+
+def main() -> None:
+    end_at_once()
+    from playrunner.commands.program import main as run
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -17,6 +17,7 @@ from invoke.parser.argument import Argument
 from invoke.tasks import Task
 
 from playrunner.commands.configured import asks_become_password, configured
+from playrunner.commands.interrupts import raise_again
 from playrunner.errors import BadInput, PlayrunnerError, StepFailed, of_a_full_machine
 from playrunner.options import Options
 from playrunner.text.streams import OutputLost, code_after_output
@@ -209,6 +210,7 @@ def _with_default(default: Any, text: str) -> str:
 
 def _finish(body: Callable[[], Any], as_json: bool) -> None:
     """Run a verb; its result is the exit code. Our own errors are one line, not a traceback."""
+    raise_again()
     try:
         code = int(body() or 0)
     except PlayrunnerError as error:
