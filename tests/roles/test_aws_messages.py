@@ -49,7 +49,7 @@ def test_a_run_that_is_stopped_says_what_goes_on_and_costs(
 ) -> None:
     aws.delays(**{"*": 0.0, "ec2__nat_gateway__create": 60.0})
     process = runner.start("network.create", "--inventory", inventory, state=tmp_path)
-    until(lambda: aws.calls("CreateNatGateway"), bool, 60)
+    until(lambda: aws.calls("CreateNatGateway"), bool, 60, process=process)
     until(lambda: len(aws.calls("DescribeNatGateways")), lambda looks: looks > 1, 60)
     process.send_signal(signal.SIGINT)
     ended = runner.finish(process)
