@@ -1,4 +1,4 @@
-"""The `playrunner` command, which is `python -m playrunner`, too."""
+"""The `playrunner` command, also as `python -m playrunner`."""
 
 from playrunner.commands.interrupts import end_at_once
 

@@ -120,3 +120,21 @@ def test_over_ssh_ranks_begin_by_themselves_and_a_node_remembers_that_they_passe
     opened = ranks.meet("", **over_ssh)
     assert [code for code, _ in opened] == [0, 0] and passed.exists(), opened
     assert [(code, "GATE" in out) for code, out in ranks.meet("", **over_ssh)] == [(0, False)] * 2
+
+
+@pytest.mark.processes
+def test_no_rank_begins_before_the_finding_is_written(tmp_path: Path) -> None:
+    """The supervisors end the others when one rank has ended: what it ended on must be there."""
+    (tmp_path / "file").touch()
+    passed = tmp_path / "go"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    ended = Pods(tmp_path).meet(
+        "",
+        TRAINER_GO=str(passed),
+        TRAINER_GATE=str(tmp_path / "file" / "gate.json"),
+        TRAINER_GATE_PORT=port,
+    )
+    assert all(code for code, _ in ended) and not passed.exists(), ended
+    assert "cannot be written" in ended[0][1]

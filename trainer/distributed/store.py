@@ -51,7 +51,7 @@ def store_at(
 
 
 def await_listener(host_name: str, port: int, seconds: float) -> None:
-    """Until somebody listens there, or so many seconds are over: torch itself waits longer with
+    """Until a process listens there, or so many seconds are over: torch itself waits longer with
     each attempt, half a second and more."""
     deadline, pause = time.monotonic() + seconds, _FIRST_PAUSE_SECONDS
     while (left := deadline - time.monotonic()) > 0:

@@ -61,16 +61,13 @@ def main(arguments: list[str] | None = None) -> int:
             rendezvous = Rendezvous(process, options.join_seconds)
             if process.rank:
                 return _follow(rendezvous, process, options)
-            result = Coordinator(rendezvous, process, options, sizes).result(
-                lambda result: _passed(result, options)
-            )
+            coordinator = Coordinator(rendezvous, process, options, sizes)
+            # Published before the other ranks are told: when they end, this one is ended with them
+            result = coordinator.result(lambda result: _publish(result, process, options))
+            return 0 if _passed(result, options) else 6
         except Unreachable as error:
-            result = failed_result(process, str(error))
-        result["seconds"] = round(time.monotonic() - _STARTED, 3)
-        publish(
-            result, options.output if process.rank == 0 else rank_file(options.output, process.rank)
-        )
-        return 0 if _passed(result, options) else 6
+            _publish(failed_result(process, str(error)), process, options)
+            return 6
     except TrainerError as error:
         print(f"gate: network check could not run: {error}", file=sys.stderr, flush=True)
         return error.exit_code
@@ -161,6 +158,14 @@ def _follow(rendezvous: Rendezvous, process: ProcessRank, options: argparse.Name
         traffic = traffic or open_traffic(rendezvous, process, task["backend"], options)
         rendezvous.answer(step, perform(task, step, traffic, process.rank, mesh))
         step += 1
+
+
+def _publish(result: dict[str, Any], process: ProcessRank, options: argparse.Namespace) -> bool:
+    """Whether training may begin."""
+    passed = _passed(result, options)
+    result["seconds"] = round(time.monotonic() - _STARTED, 3)
+    publish(result, rank_file(options.output, process.rank) if process.rank else options.output)
+    return passed
 
 
 def _passed(result: dict[str, Any], options: argparse.Namespace) -> bool:

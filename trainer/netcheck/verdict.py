@@ -2,7 +2,7 @@
 expected.
 
 Rank 0 judges before training starts, since no controller may be connected; over SSH the controller
-comes to the same, and replaces nodes.
+judges the same result, to replace nodes.
 """
 
 from __future__ import annotations
