@@ -136,7 +136,7 @@ def _network_refused(facts: Facts) -> Iterator[Cause]:
             96,
             "the network check failed, and training did not begin",
             tuple(facts.network[:3]),
-            f"{program()} train.bench",
+            facts.resume,  # checks the network again, on the run's own inventory
         )
 
 
